@@ -89,6 +89,18 @@ pub fn drive(
                 end = Some(how);
             }
         }
+        NamedEvent::PolicyStopped(stop) => {
+            let after = match stop.fallback {
+                Some(name) => format!("{name} has taken its place"),
+                None => "no other one supports its tasks, which get no time".to_owned(),
+            };
+            screen.warn(&format!(
+                "{}: the policy \"{}\" has panicked: {}; {after}",
+                program::name(),
+                stop.policy,
+                stop.cause
+            ));
+        }
         NamedEvent::Warning(text) => screen.warn(&format!("{}: {text}", program::name())),
         NamedEvent::Period { .. } | NamedEvent::Unreported { .. } | NamedEvent::Executed { .. } => {
         }

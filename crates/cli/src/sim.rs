@@ -145,7 +145,10 @@ impl Observed {
             NamedEvent::Executed { interval, .. } => {
                 self.gantt.iter_mut().for_each(|gantt| gantt.executed(interval))
             }
-            NamedEvent::Unreported { .. } | NamedEvent::Ended { .. } | NamedEvent::Warning(_) => {}
+            NamedEvent::Unreported { .. }
+            | NamedEvent::Ended { .. }
+            | NamedEvent::PolicyStopped(_)
+            | NamedEvent::Warning(_) => {}
         }
     }
 }

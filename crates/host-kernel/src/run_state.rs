@@ -102,6 +102,10 @@ impl RunState {
         let waiting = self.waiting.entry(domain).or_default();
         while waiting.front().is_some_and(|t| t.at <= batch.looked) {
             for event in waiting.pop_front().into_iter().flat_map(|batch| batch.events) {
+                if let ReleaseEvent::PolicyStopped(stop) = &event.event {
+                    let trace = self.traces.get(&domain).into_iter();
+                    trace.for_each(|trace| trace.records(&[Record::policy_stopped(stop)]));
+                }
                 handle(&self.set, periods, &event, sink);
             }
         }
@@ -158,6 +162,7 @@ fn handle(
             "{}: 30,000 waits are overdue; further ones are not counted",
             set.tasks[index as usize].name
         ))),
+        ReleaseEvent::PolicyStopped(stop) => sink(RunEvent::PolicyStopped(stop)),
         _ => periods.event(keyed, &mut |period| sink(period.into())),
     }
 }

@@ -316,7 +316,18 @@ impl Engine {
     }
 
     fn event<W: Watcher>(&mut self, event: &Event, watcher: &mut W) {
-        let Engine { dispatcher, allocators, tasks, background, costs, cpu, count, now, .. } = self;
+        let Engine {
+            dispatcher,
+            allocators,
+            tasks,
+            background,
+            costs,
+            cpu,
+            count,
+            now,
+            recorder,
+            ..
+        } = self;
         cpu.stolen += match event {
             Event::Timer { .. } => costs.timer,
             Event::JobEnded { end: End::Exhausted | End::Expired, .. }
@@ -328,6 +339,12 @@ impl Engine {
         };
         allocators.handle(&mut LocalDispatcher::new(dispatcher, *now), event, &mut |event| {
             match event {
+                ReleaseEvent::PolicyStopped(stop) => {
+                    if let Some(recorder) = recorder {
+                        recorder.policy_stopped(&stop);
+                    }
+                    watcher.policy_stopped(&stop);
+                }
                 ReleaseEvent::Released { task, number, release, deadline, assigned, .. } => {
                     cpu.stolen += costs.release;
                     count.releases += 1;

@@ -2,7 +2,7 @@
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::Dispatcher;
-use punctual_trace::{Record, TraceSink};
+use punctual_trace::{PolicyStop, Record, TraceSink};
 
 /// From a CPU's engine to its trace.
 pub(crate) struct Recorder {
@@ -51,6 +51,11 @@ impl Recorder {
     /// A group has another policy from now on.
     pub(crate) fn policy(&mut self, now: u64, group: u32, name: &str) {
         self.batch.push(Record::policy(now, group, name));
+    }
+
+    /// A group has another policy, because its own has panicked.
+    pub(crate) fn policy_stopped(&mut self, stop: &PolicyStop) {
+        self.batch.push(Record::policy_stopped(stop));
     }
 
     /// Writes what is new.

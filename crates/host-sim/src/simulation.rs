@@ -3,7 +3,7 @@
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher, PolicySwap};
 use punctual_taskset::{Costs, DomainId, TaskSet};
-use punctual_trace::{Interval, Period, Record, TraceSink};
+use punctual_trace::{Interval, Period, PolicyStop, Record, TraceSink};
 
 use crate::engine::{Count, Engine};
 use crate::program::RecordedProgram;
@@ -31,6 +31,11 @@ pub trait Watcher {
     /// A task executed.
     fn executed(&mut self, interval: &Interval) {
         let _ = interval;
+    }
+
+    /// A policy of the program has panicked.
+    fn policy_stopped(&mut self, stop: &PolicyStop) {
+        let _ = stop;
     }
 
     /// Asked now and then, at virtual time `now`, ns: false ends the run there.

@@ -85,6 +85,7 @@ impl Engine {
                     }
                 }
                 ReleaseEvent::EventsLost { count, .. } => self.stats.events_lost(count),
+                ReleaseEvent::PolicyStopped(stop) => self.policy_stopped(stop),
             }
         }
         self.release_events.clear();

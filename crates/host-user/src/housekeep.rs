@@ -131,6 +131,7 @@ impl Host {
                     )));
                 }
             }
+            Notice::PolicyStopped(stop) => sink(RunEvent::PolicyStopped(stop)),
             Notice::NotBegun(why) => {
                 sink(RunEvent::Warning(format!(
                     "the dispatcher refused the set's groups: {why}; they get no time"

@@ -11,10 +11,11 @@ use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::Refusal;
 use punctual_policies::{LocalDispatcher, PolicySwap};
 use punctual_taskset::TaskSet;
-use punctual_trace::Record;
+use punctual_trace::{PolicyStop, Record};
 
 use crate::engine::{Command, Engine};
 use crate::host::Host;
+use crate::reports::Notice;
 
 /// How long an engine may take: it answers at its next instant, which its doorbell requests.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -97,6 +98,15 @@ impl Engine {
         self.swapped = true;
         // Pairs with the load of the control side.
         swap.at.store(now, Release);
+    }
+
+    /// The allocators have given a group another policy, because its own has panicked.
+    pub(crate) fn policy_stopped(&mut self, stop: PolicyStop) {
+        if let Some(trace) = &mut self.trace {
+            trace.send(Record::policy_stopped(&stop));
+        }
+        self.swapped = true;
+        self.notices.send(Notice::PolicyStopped(stop));
     }
 
     /// A task's release may be of another policy than the one before: updates what the engine

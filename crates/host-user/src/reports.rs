@@ -13,7 +13,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use punctual_dispatcher::Refusal;
-use punctual_trace::Period;
+use punctual_trace::{Period, PolicyStop};
 use rtrb::{Consumer, Producer, PushError, RingBuffer};
 
 use crate::member::Member;
@@ -43,6 +43,8 @@ pub enum Notice {
     /// Policies were swapped; the housekeeper frees those that are not used any more. One swap at a
     /// time is under way.
     Swapped(Box<EngineSwap>),
+    /// A policy of the program has panicked: of each group once between two swaps.
+    PolicyStopped(PolicyStop),
     /// A member continues to execute although it is parked.
     Unresponsive(u32),
     /// A task has 30,000 delayed waits.
@@ -107,13 +109,14 @@ impl ReportSender {
     }
 }
 
-/// Both rings of an engine for `tasks` tasks at one time.
+/// Both rings of an engine for `tasks` tasks at one time, and so many scheduling groups.
 #[allow(clippy::type_complexity)]
 pub fn channels(
     tasks: u32,
+    groups: u32,
 ) -> ((NoticeSender, ReportSender), (Consumer<Notice>, Consumer<Report>)) {
-    // `NotBegun` and `Swapped` beside them.
-    let notices = NOTICES_PER_MEMBER * members_in_flight(tasks) + 2;
+    // `NotBegun` and `Swapped` beside them, and `PolicyStopped` before and after a swap.
+    let notices = NOTICES_PER_MEMBER * members_in_flight(tasks) + 2 + 2 * groups as usize;
     let (notices_in, notices) = touched_ring(notices, || Notice::Unresponsive(0));
     let (reports_in, reports) =
         touched_ring(REPORTS, || Report::Released(Period::lost(0, 0, 0, 0, 0)));

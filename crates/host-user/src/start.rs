@@ -113,7 +113,7 @@ pub(crate) fn start_engine(
     let room = members_in_flight(limits.tasks);
     // `Add` and `Gone` of each, `Begin`, and one `Swap`.
     let (commands, commands_out) = rtrb::RingBuffer::new(2 * room + 2);
-    let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks);
+    let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks, limits.groups);
     let doorbell = Arc::new(Doorbell::new());
     let stats = Arc::new(EngineStats::new());
     let (freezer_queue, freezer) = freezer::start(cpu, room, stats.clone())?;

@@ -58,6 +58,7 @@ fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
     let mut sink = |event| match event {
         RunEvent::Period { period, .. } => periods.push(period),
         RunEvent::Warning(text) => panic!("{text}"),
+        RunEvent::PolicyStopped(stop) => panic!("{stop:?}"),
         RunEvent::Unreported { task, count } => {
             panic!("{count} periods of task {task} are unreported")
         }

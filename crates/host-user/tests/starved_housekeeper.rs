@@ -82,6 +82,7 @@ fn a_starved_housekeeper_loses_reports_by_number_and_control_messages_never() {
         RunEvent::Unreported { task, count } => unreported[task as usize] += count,
         RunEvent::Ended { task, how } => ended.push((task, how)),
         RunEvent::Warning(text) => println!("{text}"),
+        RunEvent::PolicyStopped(stop) => panic!("{stop:?}"),
         RunEvent::Executed { .. } => {}
     };
     host.housekeep(&mut sink);

@@ -6,10 +6,11 @@ use punctual_dispatcher::{
 use punctual_taskset::{Costs, DomainId, PolicySpec, ServerKind, TaskSet, TaskSpec};
 
 use crate::arrival::Stream;
+use crate::at_work::AtWork;
 use crate::entry::{overrun, PolicyEntry, Setup};
 use crate::error::refused;
 use crate::jobs;
-use crate::policy::{MemberParams, SchedulingPolicy};
+use crate::policy::MemberParams;
 use crate::servers::{self, KINDS};
 use crate::slot::{Phase, Slot};
 use crate::{policies, Gsi};
@@ -58,12 +59,8 @@ pub struct Allocators {
     pub(crate) observed: Vec<u32>,
     /// Slots whose timer was refused, to be asked for again.
     pub(crate) unarmed: u32,
-}
-
-/// A policy at work, and what is said of it.
-pub(crate) struct AtWork {
-    pub(crate) entry: &'static PolicyEntry,
-    pub(crate) policy: Box<dyn SchedulingPolicy>,
+    /// A policy that may panic is or was at work.
+    pub(crate) guarded: bool,
 }
 
 /// No slot.
@@ -102,6 +99,7 @@ impl Allocators {
             by_task: vec![NO_SLOT; tasks],
             observed: Vec::new(),
             unarmed: 0,
+            guarded: false,
         };
         // Room for a swap of all groups: each slot may still have its release in flight under an
         // earlier policy.
@@ -112,9 +110,10 @@ impl Allocators {
             let (entry, policy) = all.named(set, group)?;
             let members = tasks as u32;
             let setup = Setup { set, domain, group, policy, costs, members };
-            let policy = (entry.make)(entry, &setup)?;
+            let at_work = AtWork::make(entry, &setup)?;
+            all.guarded |= at_work.is_guarded();
             all.groups.push(all.at_work.len() as u32);
-            all.at_work.push(AtWork { entry, policy });
+            all.at_work.push(at_work);
         }
         for (index, spec) in set.tasks.iter().enumerate() {
             all.slots.push(slot_for(spec, index as u32));

@@ -10,7 +10,8 @@ use crate::{Gsi, PolicyEvent, ReleaseEvent};
 
 impl Allocators {
     /// Handles one event of the dispatcher as its policy defines. Every event must come here, in
-    /// order; `report` receives what the host must know.
+    /// order; `report` receives what the host must know. Does not allocate unless a policy of the
+    /// program panics.
     pub fn handle(
         &mut self,
         gsi: &mut dyn Gsi,
@@ -77,6 +78,9 @@ impl Allocators {
         }
         if self.unarmed > 0 {
             self.arm_again(gsi);
+        }
+        if self.guarded {
+            self.replace_panicked(gsi, report);
         }
     }
 

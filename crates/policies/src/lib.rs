@@ -16,6 +16,7 @@
 
 mod allocators;
 mod arrival;
+mod at_work;
 mod band;
 mod context;
 mod dm;
@@ -26,6 +27,7 @@ mod error;
 mod fair;
 mod fp;
 mod gsi;
+mod guarded;
 mod handle;
 mod imprecise;
 mod jobs;
@@ -43,6 +45,7 @@ mod rm;
 mod servers;
 mod slot;
 mod standard;
+mod stopped;
 mod swap;
 mod td;
 mod wakeup;

@@ -3,7 +3,8 @@
 use punctual_diagnostic::Diagnostic;
 use punctual_taskset::{fmt_ns, DomainId, PolicySpec, ServerSpec, TaskSet};
 
-use crate::allocators::{find, AllocatorOptions, AtWork};
+use crate::allocators::{find, AllocatorOptions};
+use crate::at_work::AtWork;
 use crate::entry::Setup;
 use crate::error::{place, refused};
 use crate::policy::number;
@@ -53,7 +54,7 @@ impl PolicySwap {
             let members = (to.tasks.len() + servers::members(to, domain).len()) as u32;
             let (set, costs, members) = (to, options.costs, members + options.room);
             let setup = Setup { set, domain, group, policy, costs, members };
-            let at_work = Some(AtWork { entry, policy: (entry.make)(entry, &setup)? });
+            let at_work = Some(AtWork::make(entry, &setup)?);
             groups.push(GroupSwap { group, spec: policy.clone(), at_work });
         }
         Ok(PolicySwap { groups })

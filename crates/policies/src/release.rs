@@ -3,7 +3,8 @@
 
 use punctual_dispatcher::{late_waits, End, OverrunPolicy, Refusal, TaskId, INFINITE};
 
-use crate::allocators::{Allocators, AtWork};
+use crate::allocators::Allocators;
+use crate::at_work::AtWork;
 use crate::entry::Urgency;
 use crate::jobs;
 use crate::policy::MemberParams;
@@ -41,7 +42,8 @@ impl Allocators {
     /// The priority of a member's jobs as the policy of the group has it in which they compete.
     pub(crate) fn rank_of(&self, s: usize) -> i64 {
         let member = &self.slots[s].member;
-        let AtWork { entry, policy } = &self.at_work[self.groups[member.group as usize] as usize];
+        let AtWork { entry, policy, .. } =
+            &self.at_work[self.groups[member.group as usize] as usize];
         let by_entry = || (entry.priority)(&Urgency::of(member));
         policy.server_priority(member).unwrap_or_else(by_entry)
     }

@@ -1,6 +1,7 @@
 //! What the allocators report to the host about its tasks' releases.
 
 use punctual_dispatcher::{End, TaskId};
+use punctual_trace::PolicyStop;
 
 /// What became of a task's releases. For each release that was made there is one `Released` and,
 /// when it is over, one `Ended` or `Replenished`, whatever number of jobs the policy makes of it.
@@ -59,4 +60,6 @@ pub enum ReleaseEvent {
     /// The dispatcher had no room for `count` events. What queries could find is reported as if
     /// they had come; ends found so are [`End::Cancelled`].
     EventsLost { at: u64, count: u64 },
+    /// A policy of the program has panicked, and its group has another one.
+    PolicyStopped(PolicyStop),
 }

@@ -11,7 +11,8 @@ use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Attribute, For, OverrunPolicy, Refusal};
 use punctual_taskset::{GroupSpec, ServerKind, ServerSpec, TaskSet};
 
-use crate::allocators::{Allocators, AtWork};
+use crate::allocators::Allocators;
+use crate::at_work::AtWork;
 use crate::entry::{PolicyEntry, Setup};
 use crate::jobs::SERVER;
 use crate::policy::{number, MemberParams, PolicyEvent};
@@ -154,8 +155,7 @@ impl Allocators {
             let (set, domain, costs) = (&self.set, self.domain, self.options.costs);
             let members = (self.slots.len() + servers.len()) as u32;
             let setup = Setup { set, domain, group: 0, policy: &set.policy, costs, members };
-            let policy = (entry.make)(entry, &setup)?;
-            self.at_work.push(AtWork { entry, policy });
+            self.at_work.push(AtWork::make(entry, &setup)?);
         }
         for (place, (member, kind)) in servers.into_iter().enumerate() {
             let index = self.slots.len() as u32;

@@ -3,7 +3,7 @@
 use punctual_dispatcher::{Refusal, TaskId};
 use punctual_taskset::{PolicySpec, TaskSet};
 
-use crate::allocators::AtWork;
+use crate::at_work::AtWork;
 use crate::error::refused;
 use crate::reserve::{in_windows, standing};
 use crate::servers::KINDS;
@@ -25,6 +25,7 @@ impl Allocators {
             let group = change.group;
             let Some(new) = &change.at_work else { continue };
             let entry = new.entry;
+            self.guarded |= new.is_guarded();
             done = done.and(gsi.set_order(group, entry.order));
             let at = self.groups[group as usize] as usize;
             let becomes = self.at_work[at].policy.becomes(&change.spec);
@@ -134,7 +135,7 @@ impl Allocators {
 }
 
 /// The policy of a group.
-fn spec_of(set: &mut TaskSet, group: u32) -> &mut PolicySpec {
+pub(crate) fn spec_of(set: &mut TaskSet, group: u32) -> &mut PolicySpec {
     match group.checked_sub(1) {
         None => &mut set.policy,
         Some(g) => &mut set.groups[g as usize].policy,

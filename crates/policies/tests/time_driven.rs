@@ -225,7 +225,7 @@ fn of(event: &ReleaseEvent) -> Option<u32> {
         | ReleaseEvent::Overrun { index, .. }
         | ReleaseEvent::Background { index, .. }
         | ReleaseEvent::DelayedSaturated { index, .. } => Some(index),
-        ReleaseEvent::EventsLost { .. } => None,
+        ReleaseEvent::EventsLost { .. } | ReleaseEvent::PolicyStopped(_) => None,
     }
 }
 

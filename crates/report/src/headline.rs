@@ -1,7 +1,7 @@
 //! The verdict of a run in one sentence.
 
 use crate::units::{count, duration, grouped, percent, time};
-use punctual_session::results::{HostKind, Results, TaskResult};
+use punctual_session::results::{HostKind, PolicyChange, Results, TaskResult};
 
 /// Tasks that are named for missed deadlines; the others are added up.
 const MOST_NAMED: usize = 3;
@@ -34,8 +34,10 @@ fn verdict(results: &Results) -> String {
             length(results)
         );
     }
+    let stopped = results.policy_changes.iter().filter_map(PolicyChange::stopped);
     let parts = [missed(&results.tasks), unreported(t.unreported), shortfalls(&results.tasks)];
-    let mut sentence = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let all: Vec<String> = stopped.chain(parts.into_iter().flatten()).collect();
+    let mut sentence = all.join("; ");
     sentence.push('.');
     sentence
 }

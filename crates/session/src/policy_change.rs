@@ -55,6 +55,7 @@ pub(crate) fn changes(from: &TaskSet, to: &TaskSet, at_ns: u64) -> Vec<PolicyCha
         group: group.map(|group| from.groups[group].name.clone()),
         from: described(from.policy_of(group)),
         to: described(to.policy_of(group)),
+        cause: None,
     };
     [None].into_iter().chain(groups).filter(differ).map(change).collect()
 }

@@ -96,6 +96,19 @@ pub struct PolicyChange {
     pub from: String,
     /// The policy since then, likewise.
     pub to: String,
+    /// Why the policy before was stopped: the message and the place of its panic. `null`: the user
+    /// swapped it.
+    #[serde(default)]
+    pub cause: Option<String>,
+}
+
+impl PolicyChange {
+    /// Why the policy before was stopped, in a sentence; `None`: the user swapped it.
+    #[must_use]
+    pub fn stopped(&self) -> Option<String> {
+        let (cause, from, to) = (self.cause.as_ref()?, &self.from, &self.to);
+        Some(format!("the policy \"{from}\" has panicked: {cause}; {to} has taken its place"))
+    }
 }
 
 /// Without the time: `group "media" edf -> rm`.
@@ -191,8 +204,8 @@ pub struct Totals {
     /// Tasks that did not receive their budgets (`shortfall_ns` is not 0).
     #[serde(default)]
     pub short: u64,
-    /// No counted period missed its deadline, none is unreported, and every task received its
-    /// budgets.
+    /// No counted period missed its deadline, none is unreported, every task received its budgets,
+    /// and no policy has panicked.
     pub met: bool,
 }
 
@@ -279,7 +292,7 @@ impl Totals {
 
 impl Results {
     /// 0: every counted period met its deadline and every task received its budgets; 1: some did
-    /// not, or periods are unreported.
+    /// not, or periods are unreported, or a policy has panicked.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         i32::from(!self.totals.met)

@@ -180,7 +180,9 @@ impl RunningSet {
         let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.driver.now()));
         let wait = wait.min(Duration::from_nanos(left));
         let RunningSet { driver, collector, tasks, .. } = self;
-        let over = driver.poll(wait, &mut |event| handle(event, collector, tasks, observe))?;
+        let origin = driver.origin();
+        let over =
+            driver.poll(wait, &mut |event| handle(event, origin, collector, tasks, observe))?;
         self.traces.flush();
         self.over |= over;
         Ok(!self.has_ended() && self.tasks.iter().any(|t| t.alive))
@@ -316,8 +318,8 @@ impl RunningSet {
             ..
         } = self;
         let origin = driver.origin();
-        let outcome =
-            driver.finish(&mut |event| handle(event, &mut collector, &mut tasks, observe))?;
+        let outcome = driver
+            .finish(&mut |event| handle(event, origin, &mut collector, &mut tasks, observe))?;
         let load = load.map(BackgroundLoad::stop);
         let interrupted = stop.load(Relaxed) && end.is_none_or(|end| outcome.ended < end);
         let ran = outcome.ended.saturating_sub(origin);
@@ -341,9 +343,10 @@ fn complete(results: &mut Results, figures: HostFigures, costs: Option<HostCosts
     results.notes.extend(figures.notes);
 }
 
-/// One event of the host: into the figures, and to the caller.
+/// One event of the host, whose run began at `origin`: into the figures, and to the caller.
 fn handle(
     event: RunEvent,
+    origin: u64,
     collector: &mut Collector,
     tasks: &mut [Task],
     observe: &mut dyn FnMut(NamedEvent),
@@ -359,6 +362,7 @@ fn handle(
         RunEvent::Ended { task, .. } => {
             tasks.iter_mut().skip(*task as usize).take(1).for_each(|t| t.alive = false)
         }
+        RunEvent::PolicyStopped(stop) => collector.policy_stopped(stop, origin),
         RunEvent::Executed { .. } | RunEvent::Warning(_) => {}
     }
     let name = |task: u32| tasks.get(task as usize).map_or_else(|| "?".into(), |t| t.name.clone());

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Simulation, Watcher};
 use punctual_taskset::{fmt_ns, Body, Costs, TaskSet, TaskSpec};
-use punctual_trace::{Interval, Period, RunEvent};
+use punctual_trace::{Interval, Period, PolicyStop, RunEvent};
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
 use crate::traces::Traces;
@@ -57,6 +57,10 @@ impl Watcher for Observing<'_> {
         if self.intervals {
             (self.sink)(RunEvent::Executed { task: interval.task, interval: *interval });
         }
+    }
+
+    fn policy_stopped(&mut self, stop: &PolicyStop) {
+        (self.sink)(RunEvent::PolicyStopped(*stop));
     }
 
     fn proceeds(&mut self, _: u64) -> bool {

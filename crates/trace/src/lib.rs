@@ -21,6 +21,6 @@ pub use header::{Cut, Header};
 pub use limits::Limits;
 pub use period::*;
 pub use record::*;
-pub use run_event::{Interval, RunEvent};
+pub use run_event::{Interval, PolicyStop, RunEvent};
 pub use sink::{TraceBuffer, TraceSink};
 pub use task_end::TaskEnd;

@@ -2,7 +2,7 @@
 //! They are neither inputs nor decisions: a replay passes over them.
 
 use crate::kind::{LOST_RECORDS, PERIOD, PERIOD_2, PERIOD_3, POLICY, RUNNING, STOPPED, TASK_PLACE};
-use crate::{kind, Cut, Header, Interval, JobEnd, Period, Record, Trace};
+use crate::{kind, Cut, Header, Interval, JobEnd, Period, PolicyStop, Record, Trace};
 
 /// How jobs end, by the number in a record.
 const ENDS: [JobEnd; 6] = [
@@ -40,6 +40,11 @@ impl Record {
         bytes[..end].copy_from_slice(&name.as_bytes()[..end]);
         let both = u128::from_le_bytes(bytes);
         Record { time, a: both as u64, b: (both >> 64) as u64, small: group, kind: POLICY }
+    }
+
+    /// The policy that a group has since its own has panicked.
+    pub fn policy_stopped(stop: &PolicyStop) -> Record {
+        Record::policy(stop.at, stop.group, stop.fallback.unwrap_or("none"))
     }
 
     /// The name in a record of another policy; `None` for any other record, or without UTF-8.

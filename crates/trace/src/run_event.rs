@@ -17,6 +17,22 @@ pub struct Interval {
     pub background: bool,
 }
 
+/// A policy of the program that has panicked, and what its group has instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PolicyStop {
+    /// When, by the host's clock, ns.
+    pub at: u64,
+    /// The scheduling group, by its number in the dispatcher: 0 for the top.
+    pub group: u32,
+    /// Its name.
+    pub policy: &'static str,
+    /// The message of the panic, and its place in the source.
+    pub cause: &'static str,
+    /// The policy of the group since then; `None`: no other one supports its members, which get no
+    /// time any more.
+    pub fallback: Option<&'static str>,
+}
+
 /// One report of a run. `Task` names a task: hosts give its place in the set, sessions its name.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunEvent<Task = u32> {
@@ -50,6 +66,8 @@ pub enum RunEvent<Task = u32> {
         /// When and where.
         interval: Interval,
     },
+    /// A policy was stopped.
+    PolicyStopped(PolicyStop),
     /// Something that the user should know.
     Warning(String),
 }
@@ -66,6 +84,7 @@ impl RunEvent {
             RunEvent::Executed { task, interval } => {
                 RunEvent::Executed { task: name(task), interval }
             }
+            RunEvent::PolicyStopped(stop) => RunEvent::PolicyStopped(stop),
             RunEvent::Warning(text) => RunEvent::Warning(text),
         }
     }

@@ -2,13 +2,15 @@
 //! virtual machines (`vm/tests`).
 
 mod common;
+#[path = "common/faults.rs"]
+mod faults;
 #[path = "common/guide.rs"]
 mod guide;
 
 use std::process::Command;
 
 use common::{program, text, SET};
-use punctual_test_support::{clock_is_counted, has_sched_ext, Scratch};
+use punctual_test_support::{clock_is_counted, has_sched_ext, Scratch, PUNCTUAL};
 
 #[test]
 fn the_kernel_host_runs_a_policy_of_the_program() {
@@ -30,4 +32,18 @@ fn the_kernel_host_runs_a_policy_of_the_program() {
     assert!(results.contains("\"policy\": \"shortest\""), "{results}");
     let replay = common::shortest(&["sim", "--replay", &trace]);
     assert!(replay.status.success(), "{}", text(&replay));
+}
+
+#[test]
+fn on_the_kernel_host_another_policy_takes_the_place_of_one_that_panics() {
+    if !has_sched_ext() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let mut command = Command::new(PUNCTUAL.with_file_name("faulty"));
+    command.args(faults::arguments(&scratch, &["run", "--overload", "--host", "kernel"]));
+    let output = command.current_dir(scratch.folder()).output().expect("the program starts");
+    let document = serde_json::from_slice(&output.stdout);
+    let document = document.unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
+    faults::holds(&document, clock_is_counted());
 }

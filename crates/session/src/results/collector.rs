@@ -13,7 +13,7 @@ use super::groups::Group;
 use super::*;
 use punctual_analysis::{utilization, utilization_of};
 use punctual_taskset::{fmt_ns, Body, ServerKind, Spin, TaskSet, TaskSpec};
-use punctual_trace::Period;
+use punctual_trace::{Period, PolicyStop};
 use std::sync::OnceLock;
 
 /// What a collector needs to know of a task.
@@ -170,6 +170,23 @@ impl Collector {
         self.policy_changes.extend_from_slice(changes);
     }
 
+    /// A policy has panicked; the run began at `origin`, ns by the host's clock.
+    pub fn policy_stopped(&mut self, stop: &PolicyStop, origin: u64) {
+        let to = stop.fallback.unwrap_or("no policy").to_owned();
+        let group = stop.group.checked_sub(1).map(|group| group as usize);
+        match group.and_then(|group| self.groups.get_mut(group)) {
+            Some(group) => group.set_policy(&to),
+            None => self.run.policy.clone_from(&to),
+        }
+        self.policy_changes.push(PolicyChange {
+            at_ns: stop.at.saturating_sub(origin),
+            group: group.and_then(|group| Some(self.groups.get(group)?.name().to_owned())),
+            from: stop.policy.to_owned(),
+            to,
+            cause: Some(stop.cause.to_owned()),
+        });
+    }
+
     /// What a task is, where its description in the set does not say.
     pub fn set_kind(&mut self, task: u32, kind: TaskKind) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
@@ -232,11 +249,15 @@ impl Collector {
     #[must_use]
     pub fn snapshot(&self) -> Results {
         let tasks: Vec<TaskResult> = self.tasks.iter().map(|t| t.figures.result(&t.info)).collect();
-        let totals = Totals::of(&tasks);
+        let mut totals = Totals::of(&tasks);
+        totals.met &= self.policy_changes.iter().all(|change| change.cause.is_none());
         let duration = self.latest.saturating_sub(self.run.started);
         // To the millisecond: the exact time is in the changes themselves.
         let after = |c: &PolicyChange| fmt_ns(c.at_ns / 1_000_000 * 1_000_000);
-        let note = |c: &PolicyChange| format!("{c}, {} after the start", after(c));
+        let note = |c: &PolicyChange| {
+            let stopped = c.stopped().map_or_else(String::new, |why| format!(": {why}"));
+            format!("{c}, {} after the start{stopped}", after(c))
+        };
         let mut notes: Vec<String> = self.policy_changes.iter().map(note).collect();
         if self.unknown > 0 {
             notes.push(format!(

@@ -51,6 +51,10 @@ impl Group {
         groups.chain(nodes).collect()
     }
 
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// A scheduling group has another policy.
     pub fn set_policy(&mut self, name: &str) {
         self.policy = Some(name.to_owned());

@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use punctual_test_support::PUNCTUAL;
 
 /// The task set that `punctual policy new shortest` writes.
+#[allow(dead_code)] // some tests have sets of their own
 pub const SET: &str = include_str!("../../../../crates/cli/src/policy_new/set.toml");
 
 /// The program. Found beside the command at run time, because no path of the machine that builds
