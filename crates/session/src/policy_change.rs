@@ -90,6 +90,20 @@ fn difference(file: &TaskSet, read: &TaskSet) -> Option<Diagnostic> {
     if !tasks || !groups {
         return of_set("its tasks and groups are not those of the running set, in the same order");
     }
+    let groups = (0..read.groups.len()).map(Some);
+    let of_policy = |group: Option<usize>| {
+        let (a, b) = (file.policy_of(group), read.policy_of(group));
+        let weighted = a.takes_weights() && b.takes_weights();
+        let (place, line) = match group {
+            None => ("the policy".to_owned(), None),
+            Some(g) => (format!("group \"{}\"", read.groups[g].name), read.groups[g].line),
+        };
+        let what = "its quantum is not that of the running set";
+        (weighted && a.quantum_ns() != b.quantum_ns()).then(|| refused(&place, line, what, HELP))
+    };
+    if let Some(found) = [None].into_iter().chain(groups).find_map(of_policy) {
+        return Some(found);
+    }
     let of_task = |(a, b): (&TaskSpec, &TaskSpec)| {
         let what = format!("its {} is not that of the running set", task_key(a, b)?);
         Some(refused(&format!("task \"{}\"", b.name), b.line, &what, HELP))
@@ -114,8 +128,12 @@ fn difference(file: &TaskSet, read: &TaskSet) -> Option<Diagnostic> {
 }
 
 fn task_key(a: &TaskSpec, b: &TaskSpec) -> Option<&'static str> {
+    let mut b = TaskSpec { line: a.line, ..b.clone() };
+    if a.weight.is_some() && b.weight.is_some() {
+        // They follow from all weights of the group.
+        (b.period, b.budget, b.deadline) = (a.period, a.budget, a.deadline);
+    }
     let keys = [
-        // A task with a weight has period and budget from it.
         ("weight", a.weight == b.weight),
         ("period", a.period == b.period),
         ("budget", a.budget == b.budget),
@@ -134,10 +152,7 @@ fn task_key(a: &TaskSpec, b: &TaskSpec) -> Option<&'static str> {
         ("work", a.body == b.body),
     ];
     let first = keys.into_iter().find(|(_, same)| !same).map(|(key, _)| key);
-    first.or_else(|| {
-        let same = TaskSpec { line: a.line, ..b.clone() } == *a;
-        (!same).then_some("description")
-    })
+    first.or_else(|| (b != *a).then_some("description"))
 }
 
 /// The key, and what helps.

@@ -52,6 +52,27 @@ fn without_another_policy_nothing_is_to_be_done() {
 }
 
 #[test]
+fn of_shares_the_weight_or_the_quantum_that_differs_is_named() {
+    let shares = |policy: &str, weights: [u32; 2]| {
+        let task = |n: usize, weight| {
+            format!(
+                "[[task]]\nname = \"t{n}\"\nweight = {weight}\nwork = {{ spin = \"forever\" }}\n"
+            )
+        };
+        set(&format!("cpu = 0\npolicy = {policy}\n{}{}", task(0, weights[0]), task(1, weights[1])))
+    };
+    let file = shares("\"wfq\"", [1, 3]);
+    let read = |read: &TaskSet| with_policies(&file, &file, read, HostKind::Sim, false);
+    let refused = |to: &TaskSet| read(to).expect_err("it differs").cause;
+    // The periods of both tasks follow from both weights.
+    assert!(refused(&shares("\"wfq\"", [1, 5])).starts_with("task \"t1\", line 7: its weight"));
+    let quantum = shares("{ name = \"sfq\", quantum = \"5ms\" }", [1, 3]);
+    assert!(refused(&quantum).starts_with("the policy: its quantum"), "{}", refused(&quantum));
+    let changed = read(&shares("\"sfq\"", [1, 3])).expect("it fits").expect("it differs");
+    assert_eq!(changed.set.policy.name, "sfq");
+}
+
+#[test]
 fn another_order_of_an_objective_is_another_policy() {
     let order = |order| format!("policy = {{ name = \"objective\", order = \"{order}\" }}");
     let top = |order_of| set(&SET.replacen("policy = \"edf\"", &order(order_of), 1));
