@@ -74,11 +74,11 @@ impl KernelHost {
         }
         drop(answer);
         Arc::make_mut(&mut self.set).set_policies(to);
-        let (limit, mut first) = (Instant::now() + PATIENCE, u64::MAX);
+        let (limit, mut first) = (Instant::now() + PATIENCE, None);
         loop {
             match answers.recv_timeout(limit.saturating_duration_since(Instant::now())) {
                 Ok(Swapped { domain, at, refused }) => {
-                    first = first.min(at);
+                    first = Some(first.map_or(at, |first: u64| first.min(at)));
                     let of_domain = named.iter().filter(|(of, ..)| *of == domain);
                     let records =
                         of_domain.map(|(_, group, name)| Record::policy(at, *group, name));
@@ -89,7 +89,10 @@ impl KernelHost {
                         ));
                     }
                 }
-                Err(RecvTimeoutError::Disconnected) => return Ok(first),
+                // Without any, a thread made this swap after an earlier call had given up.
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Ok(first.unwrap_or_else(monotonic_ns))
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     return Err(Diagnostic::machine(
                         "a swap of policies takes longer than 20 s",

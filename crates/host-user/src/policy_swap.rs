@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::Refusal;
 use punctual_policies::{LocalDispatcher, PolicySwap};
+use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::TaskSet;
 use punctual_trace::{PolicyStop, Record};
 
@@ -65,7 +66,7 @@ impl Host {
         }
         self.set.set_policies(to);
         let limit = Instant::now() + PATIENCE;
-        let mut first = u64::MAX;
+        let mut first = None;
         for (cpu, at) in pending {
             // Pairs with the store of the engine.
             while at.load(Acquire) == 0 {
@@ -77,9 +78,11 @@ impl Host {
                 }
                 std::thread::sleep(Duration::from_millis(1));
             }
-            first = first.min(at.load(Acquire));
+            let at = at.load(Acquire);
+            first = Some(first.map_or(at, |first: u64| first.min(at)));
         }
-        Ok(first)
+        // Without any, an engine made this swap after an earlier call had given up.
+        Ok(first.unwrap_or_else(monotonic_ns))
     }
 }
 
