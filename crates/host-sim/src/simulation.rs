@@ -142,7 +142,8 @@ impl Simulation {
     }
 
     /// Gives groups the policies that they have in `to`, at [`now`](Simulation::now): at `end` if
-    /// [`advance`](Simulation::advance) came so far. What is due at that time comes before it.
+    /// [`advance`](Simulation::advance) came so far. Timers that expire at that time are handled
+    /// before it.
     ///
     /// # Errors
     /// A new policy does not support its group; nothing is changed then.

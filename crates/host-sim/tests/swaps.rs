@@ -75,7 +75,7 @@ fn a_time_table_receives_its_budgets_from_the_next_hyperperiod_on() {
         let set = greedy(from);
         for at in (0..160).map(|k| 40 * MS + k * QUARTER) {
             let seen = swapped(&set, "td", at, 160 * MS, Options::default());
-            // What is due at the instant of the swap precedes it.
+            // Timers that expire at the instant of the swap are handled before it.
             let next = (at + 1).next_multiple_of(40 * MS);
             let late = |&(n, k): &(u32, u64)| k * set.tasks[n as usize].period >= next;
             let short = without_budget(&seen, &set, 160 * MS);

@@ -98,6 +98,14 @@ fn a_loader_killed_at_any_instant_leaves_nothing_of_its_commands() {
             .filter(|pid| !is_dead(*pid))
             .any(|pid| command_line(&pid).contains("adversarial:family"))
     };
+    let journals = |of: u32, least: u64| {
+        let counts = |entry: std::fs::DirEntry| {
+            entry.file_name().to_str().is_some_and(|name| name.starts_with(&format!("{of}-")))
+                && entry.metadata().is_ok_and(|journal| journal.len() >= least)
+        };
+        std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().any(counts)
+    };
+    let mut loaders = Vec::new();
     for delay in [Some(0), Some(5), Some(20), Some(80), None] {
         let run = start(&set, &["--duration", "60s"]);
         match delay {
@@ -109,17 +117,14 @@ fn a_loader_killed_at_any_instant_leaves_nothing_of_its_commands() {
         assert_eq!(run.output().status.code(), None, "it was killed");
         scheduler_becomes("disabled");
         until("the commands are dead", || !remains());
-        // Killed before it had a guardian it leaves an empty one (docs/faults.md).
-        let journal = |entry: std::fs::DirEntry| {
-            entry.file_name().to_str().is_some_and(|name| name.starts_with(&format!("{loader}-")))
-                && entry.metadata().is_ok_and(|journal| journal.len() > 0)
-        };
-        let journals =
-            || std::fs::read_dir("/run/punctual").into_iter().flatten().flatten().any(journal);
-        until("its journal is gone", || !journals());
+        // Killed before it had a guardian, it leaves an empty one until `clean` (docs/faults.md).
+        let least = u64::from(delay.is_some());
+        until("its journal is gone", || !journals(loader, least));
+        loaders.push(loader);
     }
-    let clean = std::process::Command::new(&*PUNCTUAL).arg("clean").status();
+    let clean = Command::new(&*PUNCTUAL).arg("clean").status();
     assert!(clean.expect("it was built").success());
+    assert!(!loaders.into_iter().any(|loader| journals(loader, 0)), "clean left a journal");
 }
 
 /// No dispatcher begins among the commands of another one, whose guardian has not got to them yet.
