@@ -210,7 +210,8 @@ impl Host {
     /// until its first release.
     ///
     /// # Errors
-    /// No such process, one that may not be parked, or no permission.
+    /// No such process, one that may not be parked, or no permission. What was changed by then is
+    /// restored at the end of the run.
     pub fn adopt(&mut self, index: u32, spec: &TaskSpec, pid: i32) -> Result<(), Diagnostic> {
         let engine = self.engine_of(spec.domain)?;
         let cpu = self.engines[engine].cpu;
@@ -228,13 +229,15 @@ impl Host {
                 )),
             }
         }
-        let program = self.program(park, spec, cpu, pid)?;
-        program.park.park().map_err(|e| {
+        // Before its threads have a real-time level, at which one that spins would keep this thread
+        // from its CPU.
+        park.park().map_err(|e| {
             Diagnostic::machine(
                 format!("process {pid} cannot be parked: {e}"),
                 "see punctual doctor",
             )
         })?;
+        let program = self.program(park, spec, cpu, pid)?;
         self.children.push(Child::adopted(index, program.clone(), adopted));
         self.push(index, engine, spec, MemberKind::Program(program));
         Ok(())

@@ -195,6 +195,7 @@ fn a_command_that_ends_is_reported_and_a_running_process_gets_its_class_back() {
     let load = load.as_mut().expect("coreutils are here");
     let pid = i32::try_from(load.id()).expect("a pid");
     std::thread::sleep(100 * MS);
+    let began = Instant::now();
     let running = start(|set| {
         let sender = sender.clone();
         let set = set.observe(move |report| {
@@ -205,6 +206,8 @@ fn a_command_that_ends_is_reported_and_a_running_process_gets_its_class_back() {
         let set = set.task("brief").period(20 * MS).budget(4 * MS).command(["sh", "-c", "exit 3"]);
         set.task("load").period(20 * MS).budget(5 * MS).pid(pid)
     });
+    // At its real-time level it executes nothing before its first release, 20 ms ahead.
+    judge_timing(|| assert!(began.elapsed() < 200 * MS, "{:?}", began.elapsed()));
     if let Some(running) = running {
         let end = receiver.recv_timeout(LIVENESS).expect("it ends");
         assert_eq!(end, "brief: exited with 3");
