@@ -95,7 +95,7 @@ pub fn drive(
                 None => "no other one supports its tasks, which get no time".to_owned(),
             };
             screen.warn(&format!(
-                "{}: the policy \"{}\" has panicked: {}; {after}",
+                "{}: the policy \"{}\" {}; {after}",
                 program::name(),
                 stop.policy,
                 stop.cause

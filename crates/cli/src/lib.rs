@@ -58,6 +58,7 @@ mod schema;
 mod screen;
 mod set;
 mod sim;
+mod stuck_policy;
 mod top;
 mod trace;
 mod usage;
@@ -101,6 +102,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
     };
     output::set_color(cli.color);
     let caller = Caller::of(&cli.command);
+    stuck_policy::bound(caller);
     match &cli.command {
         Command::Run(args) => caller.finish(run::run(args)),
         Command::Sim(args) => sim::run(args, caller),

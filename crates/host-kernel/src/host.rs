@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use punctual_policies::stuck_policy;
 use punctual_process::{CpuLock, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::memory::{Extent, MemoryLock};
@@ -253,7 +254,8 @@ impl KernelHost {
     }
 
     /// Waits for `wait`, and reports what became known. Whether the run is over: the scheduler was
-    /// ended, or something failed; [`finish`](KernelHost::finish) returns why.
+    /// ended, a policy does not return, or something failed; [`finish`](KernelHost::finish) returns
+    /// why.
     pub fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> bool {
         if let Err(e) = self.receive(wait, sink) {
             self.failure = Some(e);
@@ -263,7 +265,7 @@ impl KernelHost {
             self.state.note(note);
         }
         self.report_ended(sink);
-        self.scheduler.ended().is_some()
+        self.scheduler.ended().is_some() || stuck_policy().is_some()
     }
 
     /// Handles what the domains report within that time.

@@ -48,7 +48,7 @@ pub(crate) fn parts(set: &TaskSet, costs: Costs) -> Result<Vec<Part>, Diagnostic
 
 fn part(set: &TaskSet, domain: DomainId, costs: Costs) -> Result<Part, Diagnostic> {
     let cpu = set.domain(domain).only_cpu()?;
-    let options = AllocatorOptions { costs, ..AllocatorOptions::default() };
+    let options = AllocatorOptions { costs, ..AllocatorOptions::in_real_time() };
     let allocators = Allocators::with(set, domain, options)?;
     let limits = allocators.limits();
     let arena = arena_limits();

@@ -50,7 +50,7 @@ impl KernelHost {
     /// nothing is changed then. A domain's thread does not answer.
     pub fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {
         let costs = capacity(to).costs;
-        let options = AllocatorOptions { costs, ..AllocatorOptions::default() };
+        let options = AllocatorOptions { costs, ..AllocatorOptions::in_real_time() };
         let mut swaps = Vec::new();
         for part in parts(to, costs)? {
             let policies = PolicySwap::prepare(&self.set, to, part.domain, options)?;

@@ -53,7 +53,7 @@ impl Recorder {
         self.batch.push(Record::policy(now, group, name));
     }
 
-    /// A group has another policy, because its own has panicked.
+    /// A group has another policy, because its own was stopped.
     pub(crate) fn policy_stopped(&mut self, stop: &PolicyStop) {
         self.batch.push(Record::policy_stopped(stop));
     }

@@ -33,7 +33,7 @@ pub trait Watcher {
         let _ = interval;
     }
 
-    /// A policy of the program has panicked.
+    /// A policy of the program was stopped.
     fn policy_stopped(&mut self, stop: &PolicyStop) {
         let _ = stop;
     }

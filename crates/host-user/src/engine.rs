@@ -25,6 +25,7 @@ use crate::member::{Member, MemberKind, RunMode};
 use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
+use crate::stuck_policy;
 use crate::task_control::{Doorbell, Request};
 use crate::trace::RecordSender;
 
@@ -133,6 +134,7 @@ impl Engine {
             let late = now.saturating_sub(paused.unwrap_or(until));
             self.take_over(now, if paused.is_some() { 0 } else { late });
             self.instant(now, late);
+            stuck_policy::restore_level();
             if self.stop {
                 break;
             }

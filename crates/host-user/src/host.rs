@@ -10,7 +10,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
+use punctual_policies::stuck_policy;
 use punctual_process as process;
 use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
@@ -85,6 +87,8 @@ pub struct Finished {
     pub readings: Vec<EngineCost>,
     /// What could not be restored; empty if all was.
     pub problems: Vec<String>,
+    /// As [`Host::failure`].
+    pub failure: Option<Diagnostic>,
 }
 
 /// A running user host.
@@ -244,6 +248,12 @@ impl Host {
         Ok(())
     }
 
+    /// Why the run cannot continue: a policy of the program does not return. To be followed by
+    /// [`Host::finish`].
+    pub fn failure(&self) -> Option<Diagnostic> {
+        stuck_policy().map(|stuck| stuck.diagnostic())
+    }
+
     /// What each dispatcher thread cost so far.
     pub fn readings(&self) -> Vec<EngineCost> {
         let cost = |e: &EngineHandle| EngineCost {
@@ -273,13 +283,24 @@ impl Host {
         self.base = None;
         let problems = self.supervision.take().map(Supervision::give_back).unwrap_or_default();
         self.join_threads();
-        Finished { readings, problems }
+        Finished { readings, problems, failure: self.failure() }
     }
 
     fn stop_engines(&mut self) {
         self.engines.iter().for_each(|engine| engine.doorbell.request_stop());
         for engine in &mut self.engines {
-            drop(engine.thread.take().map(JoinHandle::join));
+            let Some(thread) = engine.thread.take() else { continue };
+            while !thread.is_finished() {
+                if stuck_policy().is_some_and(|stuck| stuck.tid == engine.tid) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            if !thread.is_finished() {
+                // Nor does its freezer thread end, which nothing asks for anything any more.
+                continue;
+            }
+            drop(thread.join());
             // A write that waits could freeze a program after it was restored. No job keeps the
             // lock's holder from this CPU any more.
             if let Some(freezer) = engine.freezer.take() {
@@ -291,10 +312,10 @@ impl Host {
     /// A task that never checks whether the run is over cannot be ended: it continues in the
     /// ordinary class until the process ends.
     fn join_threads(&mut self) {
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(1);
+        let until = Instant::now() + Duration::from_secs(1);
         for thread in self.threads.drain(..) {
-            while !thread.is_finished() && std::time::Instant::now() < until {
-                std::thread::sleep(std::time::Duration::from_millis(1));
+            while !thread.is_finished() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
             }
             if thread.is_finished() {
                 drop(thread.join());

@@ -9,6 +9,9 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::Arc;
 
+use punctual_sys::sched::thread_id;
+
+use crate::signal;
 use crate::task_control::TaskControl;
 
 /// Our own number: asking for it is a system call, and parking is short of time.
@@ -35,34 +38,14 @@ extern "C" fn stand_in_gate(_: i32) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Installs the handler, once per process. System calls that can be restarted are.
+/// Installs the handler, once per process.
 ///
 /// # Errors
 /// The program handles that signal itself already; its handler stays.
 pub fn install() -> io::Result<()> {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Relaxed);
-    // SAFETY: a zeroed sigaction with handler, mask and flags set is valid; the handler is
-    // async-signal-safe (atomics and futex).
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = stand_in_gate as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        libc::sigemptyset(&mut action.sa_mask);
-        let mut old: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(signal(), &action, &mut old) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let free = [action.sa_sigaction, libc::SIG_DFL, libc::SIG_IGN];
-        if !free.contains(&old.sa_sigaction) {
-            libc::sigaction(signal(), &old, ptr::null_mut());
-            return Err(io::Error::other(format!(
-                "this program has a handler of its own for signal {}",
-                signal()
-            )));
-        }
-    }
-    Ok(())
+    signal::handle(signal(), stand_in_gate)
 }
 
 /// This thread's membership of its gate; dropping it ends it.
@@ -72,14 +55,8 @@ pub struct Membership {
 
 /// Makes this thread one that can be parked through `control`.
 pub fn enter(control: Arc<TaskControl>) -> Membership {
-    // SAFETY: plain system calls on this thread.
-    unsafe {
-        control.tid.store(libc::gettid() as u32, std::sync::atomic::Ordering::SeqCst);
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut set);
-        libc::sigaddset(&mut set, signal());
-        libc::pthread_sigmask(libc::SIG_UNBLOCK, &set, ptr::null_mut());
-    }
+    control.tid.store(thread_id() as u32, std::sync::atomic::Ordering::SeqCst);
+    signal::unblock(signal());
     MINE.with(|mine| mine.set(Arc::as_ptr(&control)));
     Membership { control }
 }

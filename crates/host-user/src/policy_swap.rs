@@ -103,7 +103,7 @@ impl Engine {
         swap.at.store(now, Release);
     }
 
-    /// The allocators have given a group another policy, because its own has panicked.
+    /// The allocators have given a group another policy, because its own was stopped.
     pub(crate) fn policy_stopped(&mut self, stop: PolicyStop) {
         if let Some(trace) = &mut self.trace {
             trace.send(Record::policy_stopped(&stop));

@@ -43,7 +43,7 @@ pub enum Notice {
     /// Policies were swapped; the housekeeper frees those that are not used any more. One swap at a
     /// time is under way.
     Swapped(Box<EngineSwap>),
-    /// A policy of the program has panicked: of each group once between two swaps.
+    /// A policy of the program was stopped: of each group once between two swaps.
     PolicyStopped(PolicyStop),
     /// A member continues to execute although it is parked.
     Unresponsive(u32),

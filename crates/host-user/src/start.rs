@@ -20,6 +20,7 @@ use crate::host::HostOptions;
 use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
+use crate::stuck_policy;
 use crate::task_control::Doorbell;
 use crate::trace::{self, RecordReceiver};
 use punctual_diagnostic::Diagnostic;
@@ -92,7 +93,8 @@ pub(crate) fn start_engine(
 ) -> Result<EngineHandle, Diagnostic> {
     let cpu = options.set.domain(domain).only_cpu()?;
     let costs = capacity(&options.set).costs;
-    let with_room = AllocatorOptions { room: options.room, costs, ..AllocatorOptions::default() };
+    let with_room =
+        AllocatorOptions { room: options.room, costs, ..AllocatorOptions::in_real_time() };
     let allocators = Allocators::with(&options.set, domain, with_room)?;
     let sink = options.traces.iter().find(|(of, _)| *of == domain).map(|(_, sink)| sink.clone());
     let limits = allocators.limits();
@@ -134,7 +136,9 @@ pub(crate) fn start_engine(
             .name(thread_name::of_cpu(thread_name::DISPATCHER, cpu))
             .stack_size(128 << 10)
             .spawn(move || {
-                let placed = pin(0, cpu).and_then(|()| sched::set_level(0, sched::DISPATCHER));
+                let placed = pin(0, cpu)
+                    .and_then(|()| stuck_policy::bound_calls())
+                    .and_then(|()| sched::set_level(0, sched::DISPATCHER));
                 let precision = calibrate::measure(cpu);
                 let engine =
                     Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);

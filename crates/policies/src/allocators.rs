@@ -7,6 +7,7 @@ use punctual_taskset::{Costs, DomainId, PolicySpec, ServerKind, TaskSet, TaskSpe
 
 use crate::arrival::Stream;
 use crate::at_work::AtWork;
+use crate::calls::LONGEST_ANSWER;
 use crate::entry::{overrun, PolicyEntry, Setup};
 use crate::error::refused;
 use crate::jobs;
@@ -27,11 +28,28 @@ pub struct AllocatorOptions {
     pub room: u32,
     /// What the host takes for its own work: time tables have room for it.
     pub costs: Costs,
+    /// What a policy of the program may take for one event, ns of CPU time; `None`: as long as it
+    /// likes.
+    pub longest_answer: Option<u64>,
 }
 
 impl Default for AllocatorOptions {
     fn default() -> AllocatorOptions {
-        AllocatorOptions { policies: policies(), job_by_job: false, room: 0, costs: Costs::NONE }
+        AllocatorOptions {
+            policies: policies(),
+            job_by_job: false,
+            room: 0,
+            costs: Costs::NONE,
+            longest_answer: None,
+        }
+    }
+}
+
+impl AllocatorOptions {
+    /// Where tasks run in real time.
+    #[must_use]
+    pub fn in_real_time() -> AllocatorOptions {
+        AllocatorOptions { longest_answer: Some(LONGEST_ANSWER), ..AllocatorOptions::default() }
     }
 }
 
@@ -59,7 +77,7 @@ pub struct Allocators {
     pub(crate) observed: Vec<u32>,
     /// Slots whose timer was refused, to be asked for again.
     pub(crate) unarmed: u32,
-    /// A policy that may panic is or was at work.
+    /// A policy that may be stopped is or was at work.
     pub(crate) guarded: bool,
 }
 
@@ -110,7 +128,7 @@ impl Allocators {
             let (entry, policy) = all.named(set, group)?;
             let members = tasks as u32;
             let setup = Setup { set, domain, group, policy, costs, members };
-            let at_work = AtWork::make(entry, &setup)?;
+            let at_work = AtWork::make(entry, &setup, options.longest_answer)?;
             all.guarded |= at_work.is_guarded();
             all.groups.push(all.at_work.len() as u32);
             all.at_work.push(at_work);

@@ -3,7 +3,7 @@
 use punctual_diagnostic::Diagnostic;
 
 use crate::entry::{PolicyEntry, Setup};
-use crate::guarded::{self, Panicked};
+use crate::guarded::{self, Stopped};
 use crate::policy::SchedulingPolicy;
 use crate::servers::KINDS;
 use crate::POLICIES;
@@ -13,38 +13,40 @@ pub(crate) struct AtWork {
     pub(crate) entry: &'static PolicyEntry,
     pub(crate) policy: Box<dyn SchedulingPolicy>,
     /// Of a policy of the program.
-    panicked: Option<Panicked>,
-    /// Its panic was reported.
+    stopped: Option<Stopped>,
+    /// That it was stopped is reported.
     reported: bool,
 }
 
 impl AtWork {
-    /// Makes one. Those of Punctual are called directly, those of the program are guarded.
+    /// Makes one. Those of Punctual are called directly, those of the program are guarded, and may
+    /// take `longest_answer` for an event, ns of CPU time.
     ///
     /// # Errors
     /// As the policy says.
     pub(crate) fn make(
         entry: &'static PolicyEntry,
         setup: &Setup<'_>,
+        longest_answer: Option<u64>,
     ) -> Result<AtWork, Diagnostic> {
         let own = POLICIES.iter().chain(&KINDS).any(|own| std::ptr::eq(*own, entry));
-        let (policy, panicked) = if own {
+        let (policy, stopped) = if own {
             ((entry.make)(entry, setup)?, None)
         } else {
-            let (policy, panicked) = guarded::make(entry, setup)?;
-            (policy, Some(panicked))
+            let (policy, stopped) = guarded::make(entry, setup, longest_answer)?;
+            (policy, Some(stopped))
         };
-        Ok(AtWork { entry, policy, panicked, reported: false })
+        Ok(AtWork { entry, policy, stopped, reported: false })
     }
 
-    /// It may panic.
+    /// It may be stopped.
     pub(crate) fn is_guarded(&self) -> bool {
-        self.panicked.is_some()
+        self.stopped.is_some()
     }
 
-    /// The message of its panic, the first time after it.
-    pub(crate) fn take_panic(&mut self) -> Option<&'static str> {
-        let cause = *self.panicked.as_ref()?.get()?;
+    /// Why it was stopped, the first time after it.
+    pub(crate) fn take_stop(&mut self) -> Option<&'static str> {
+        let cause = *self.stopped.as_ref()?.get()?;
         (!std::mem::replace(&mut self.reported, true)).then_some(cause)
     }
 }

@@ -1,45 +1,52 @@
-//! Policies of the program: a panic stops the policy, and not the host.
+//! Policies of the program: one that panics, or answers too late, is stopped, and not the host.
 //!
-//! A panic is caught where the allocators call the policy, and the policy is not called again: it
-//! makes no jobs. The allocators then give its group another policy ([`Allocators::handle`]). This
-//! needs panics that unwind, the default of a program of one's own.
+//! A panic is caught where the allocators call the policy; the time of an answer is measured there.
+//! The policy is not called again: it makes no jobs. The allocators then give its group another
+//! policy ([`Allocators::handle`]). To catch panics, they must unwind, the default of a program of
+//! one's own. `calls.rs` finds policies that do not return.
 //!
 //! [`Allocators::handle`]: crate::Allocators::handle
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Once, OnceLock};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::TaskId;
-use punctual_taskset::{PolicySpec, Window};
+use punctual_sys::clock;
+use punctual_taskset::{fmt_ns, PolicySpec, Window};
 
+use crate::calls::{call_in_progress, Calls};
 use crate::entry::Setup;
 use crate::policy::{MemberParams, PolicyEvent, ReservationParams, SchedulingPolicy};
 use crate::{Context, PolicyEntry};
 
-/// The message and the place of a policy's panic; empty until then. It is kept for the life of the
-/// program: a policy panics once.
-pub(crate) type Panicked = Arc<OnceLock<&'static str>>;
+/// Why a policy was stopped, as what it did: `has panicked: ...`; empty until then. It is kept for
+/// the life of the program: a policy is stopped once.
+pub(crate) type Stopped = Arc<OnceLock<&'static str>>;
 
-/// Makes a policy of the program.
+/// Makes a policy of the program, which may take `longest_answer` for an event, ns of CPU time;
+/// `None`: as long as it likes.
 ///
 /// # Errors
 /// Why it cannot be made: as it says, or with the message of its panic.
 pub(crate) fn make(
     entry: &'static PolicyEntry,
     setup: &Setup<'_>,
-) -> Result<(Box<dyn SchedulingPolicy>, Panicked), Diagnostic> {
-    let panicked = Panicked::default();
+    longest_answer: Option<u64>,
+) -> Result<(Box<dyn SchedulingPolicy>, Stopped), Diagnostic> {
+    let stopped = Stopped::default();
     keep_panics_quiet();
-    let made = caught(|| (entry.make)(entry, setup));
-    let policy = made.unwrap_or_else(|cause| Err(has_panicked(entry, &cause)))?;
-    let guarded = Guarded { policy: ManuallyDrop::new(policy), panicked: panicked.clone() };
+    let calls = Calls::watched(entry.info.name)?;
+    let made = caught(&calls, || (entry.make)(entry, setup));
+    let policy = ManuallyDrop::new(made.unwrap_or_else(|cause| Err(error(entry, &cause)))?);
+    let answers = Answers { longest: longest_answer, late: 0 };
+    let guarded = Guarded { policy, calls, stopped: stopped.clone(), answers };
     ask_of_each(&guarded, setup);
-    match panicked.get() {
-        None => Ok((Box::new(guarded), panicked)),
-        Some(cause) => Err(has_panicked(entry, cause)),
+    match stopped.get() {
+        None => Ok((Box::new(guarded), stopped)),
+        Some(cause) => Err(error(entry, cause)),
     }
 }
 
@@ -55,22 +62,41 @@ fn ask_of_each(policy: &Guarded, setup: &Setup<'_>) {
     }
 }
 
-fn has_panicked(entry: &PolicyEntry, cause: &str) -> Diagnostic {
-    Diagnostic::usage(
-        format!("the policy \"{}\" has panicked: {cause}", entry.info.name),
-        "correct the policy",
-    )
+fn error(entry: &PolicyEntry, cause: &str) -> Diagnostic {
+    Diagnostic::usage(format!("the policy \"{}\" {cause}", entry.info.name), "correct the policy")
 }
 
 struct Guarded {
     /// After a panic it is not dropped: what is left of it may not be fit for that.
     policy: ManuallyDrop<Box<dyn SchedulingPolicy>>,
-    panicked: Panicked,
+    calls: Arc<Calls>,
+    stopped: Stopped,
+    answers: Answers,
+}
+
+/// How long answers to events may take, and did.
+struct Answers {
+    /// ns of CPU time.
+    longest: Option<u64>,
+    /// How many took longer.
+    late: u32,
+}
+
+impl Answers {
+    /// Of an answer that took so much CPU time, ns: why the policy is to be stopped.
+    fn came_after(&mut self, took: u64) -> Option<String> {
+        let longest = self.longest.filter(|&longest| took > longest)?;
+        self.late += 1;
+        let (took, longest) = (fmt_ns(took), fmt_ns(longest));
+        (self.late > 1).then(|| {
+            format!("took {took} for an answer: the second one that took more than {longest}")
+        })
+    }
 }
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        if self.panicked.get().is_none() {
+        if self.stopped.get().is_none() {
             // SAFETY: it is dropped here alone, and not used after.
             unsafe { ManuallyDrop::drop(&mut self.policy) }
         }
@@ -79,11 +105,11 @@ impl Drop for Guarded {
 
 impl Guarded {
     fn ask<'s, T>(&'s self, otherwise: T, ask: impl FnOnce(&'s dyn SchedulingPolicy) -> T) -> T {
-        if self.panicked.get().is_some() {
+        if self.stopped.get().is_some() {
             return otherwise;
         }
         // The policy is not called again after a panic, so nothing meets a broken invariant of it.
-        caught(|| ask(&**self.policy)).unwrap_or_else(|cause| {
+        caught(&self.calls, || ask(&**self.policy)).unwrap_or_else(|cause| {
             self.stop(cause);
             otherwise
         })
@@ -91,27 +117,25 @@ impl Guarded {
 
     fn stop(&self, cause: String) {
         // Filled once: later calls do not come here.
-        let _ = self.panicked.set(cause.leak());
+        let _ = self.stopped.set(cause.leak());
     }
 }
 
 thread_local! {
-    /// This thread is inside of a policy.
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
     /// Where the policy panicked.
     static PLACE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Calls a policy: what it returns, or the message and the place of its panic.
-fn caught<T>(call: impl FnOnce() -> T) -> Result<T, String> {
-    let outside = INSIDE.replace(true);
+/// Calls a policy: what it returns, or that it has panicked, with the message and the place.
+fn caught<T>(calls: &Calls, call: impl FnOnce() -> T) -> Result<T, String> {
+    let in_progress = calls.begin();
     let result = catch_unwind(AssertUnwindSafe(call));
-    INSIDE.set(outside);
+    drop(in_progress);
     result.map_err(|cause| {
         let place = PLACE.take();
         let text = cause.downcast_ref::<&str>().copied();
         let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str));
-        format!("{} ({place})", text.unwrap_or("no text"))
+        format!("has panicked: {} ({place})", text.unwrap_or("no text"))
     })
 }
 
@@ -121,9 +145,11 @@ fn keep_panics_quiet() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let others = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| match INSIDE.get() && cfg!(panic = "unwind") {
-            true => PLACE.set(info.location().map(ToString::to_string).unwrap_or_default()),
-            false => others(info),
+        std::panic::set_hook(Box::new(move |info| {
+            match call_in_progress() != 0 && cfg!(panic = "unwind") {
+                true => PLACE.set(info.location().map(ToString::to_string).unwrap_or_default()),
+                false => others(info),
+            }
         }));
     });
 }
@@ -162,22 +188,27 @@ impl SchedulingPolicy for Guarded {
     }
 
     fn becomes(&mut self, to: &PolicySpec) -> bool {
-        if self.panicked.get().is_some() {
+        if self.stopped.get().is_some() {
             return false;
         }
-        caught(|| self.policy.becomes(to)).unwrap_or_else(|cause| {
+        caught(&self.calls, || self.policy.becomes(to)).unwrap_or_else(|cause| {
             self.stop(cause);
             false
         })
     }
 
     fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent) {
-        if self.panicked.get().is_some() {
+        if self.stopped.get().is_some() {
             return;
         }
+        let clock = || self.answers.longest.map_or(0, |_| clock::thread_cpu_ns());
+        let began = clock();
         // A call of the context is complete before the policy continues, and so before it panics.
-        if let Err(cause) = caught(|| self.policy.handle(context, event)) {
-            self.stop(cause);
+        let answered = caught(&self.calls, || self.policy.handle(context, event));
+        let took = clock() - began;
+        match answered {
+            Ok(()) => self.answers.came_after(took).into_iter().for_each(|cause| self.stop(cause)),
+            Err(cause) => self.stop(cause),
         }
     }
 }

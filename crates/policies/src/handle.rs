@@ -80,7 +80,7 @@ impl Allocators {
             self.arm_again(gsi);
         }
         if self.guarded {
-            self.replace_panicked(gsi, report);
+            self.replace_stopped(gsi, report);
         }
     }
 

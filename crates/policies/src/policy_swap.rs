@@ -54,7 +54,7 @@ impl PolicySwap {
             let members = (to.tasks.len() + servers::members(to, domain).len()) as u32;
             let (set, costs, members) = (to, options.costs, members + options.room);
             let setup = Setup { set, domain, group, policy, costs, members };
-            let at_work = Some(AtWork::make(entry, &setup)?);
+            let at_work = Some(AtWork::make(entry, &setup, options.longest_answer)?);
             groups.push(GroupSwap { group, spec: policy.clone(), at_work });
         }
         Ok(PolicySwap { groups })

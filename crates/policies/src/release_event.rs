@@ -60,6 +60,6 @@ pub enum ReleaseEvent {
     /// The dispatcher had no room for `count` events. What queries could find is reported as if
     /// they had come; ends found so are [`End::Cancelled`].
     EventsLost { at: u64, count: u64 },
-    /// A policy of the program has panicked, and its group has another one.
+    /// A policy of the program was stopped, and its group has another one.
     PolicyStopped(PolicyStop),
 }

@@ -155,7 +155,7 @@ impl Allocators {
             let (set, domain, costs) = (&self.set, self.domain, self.options.costs);
             let members = (self.slots.len() + servers.len()) as u32;
             let setup = Setup { set, domain, group: 0, policy: &set.policy, costs, members };
-            self.at_work.push(AtWork::make(entry, &setup)?);
+            self.at_work.push(AtWork::make(entry, &setup, None)?);
         }
         for (place, (member, kind)) in servers.into_iter().enumerate() {
             let index = self.slots.len() as u32;

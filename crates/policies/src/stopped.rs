@@ -1,4 +1,4 @@
-//! Policies that have panicked: their groups get another one.
+//! Policies that were stopped: their groups get another one.
 
 use punctual_taskset::{registry, PolicySpec};
 use punctual_trace::PolicyStop;
@@ -6,9 +6,9 @@ use punctual_trace::PolicyStop;
 use crate::{Allocators, Gsi, PolicySwap, ReleaseEvent};
 
 impl Allocators {
-    /// Gives each group whose policy has panicked another one, at this instant. The release for
-    /// which it panicked is lost; others in flight end with the job that they have.
-    pub(crate) fn replace_panicked(
+    /// Gives each group whose policy was stopped another one, at this instant. A release for which
+    /// it panicked is lost; others in flight end with the job that they have.
+    pub(crate) fn replace_stopped(
         &mut self,
         gsi: &mut dyn Gsi,
         report: &mut dyn FnMut(ReleaseEvent),
@@ -16,7 +16,7 @@ impl Allocators {
         for group in 0..self.groups.len() as u32 {
             let at_work = &mut self.at_work[self.groups[group as usize] as usize];
             let policy = at_work.entry.info.name;
-            let Some(cause) = at_work.take_panic() else { continue };
+            let Some(cause) = at_work.take_stop() else { continue };
             let fallback = self.fall_back(gsi, group);
             let at = gsi.now();
             report(ReleaseEvent::PolicyStopped(PolicyStop { at, group, policy, cause, fallback }));

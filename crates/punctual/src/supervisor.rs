@@ -294,7 +294,7 @@ impl Supervisor {
         let outcome = running.finish(&mut |event| report(&mut observer, &mut tasks, event));
         tasks.into_values().for_each(|task| task.completion.finish(TaskEnd::Stopped));
         drop(when_done);
-        match failure {
+        match failure.or_else(|| outcome.as_ref().ok()?.failure.clone()) {
             Some(failure) => Err(failure),
             None => outcome,
         }

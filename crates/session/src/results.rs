@@ -96,8 +96,9 @@ pub struct PolicyChange {
     pub from: String,
     /// The policy since then, likewise.
     pub to: String,
-    /// Why the policy before was stopped: the message and the place of its panic. `null`: the user
-    /// swapped it.
+    /// What the policy before did, so that it was stopped: `has panicked: ...`, with the message
+    /// and the place in its source, or `took ...`, too long for an answer. `null`: the user swapped
+    /// it.
     #[serde(default)]
     pub cause: Option<String>,
 }
@@ -107,7 +108,7 @@ impl PolicyChange {
     #[must_use]
     pub fn stopped(&self) -> Option<String> {
         let (cause, from, to) = (self.cause.as_ref()?, &self.from, &self.to);
-        Some(format!("the policy \"{from}\" has panicked: {cause}; {to} has taken its place"))
+        Some(format!("the policy \"{from}\" {cause}; {to} has taken its place"))
     }
 }
 
@@ -205,7 +206,7 @@ pub struct Totals {
     #[serde(default)]
     pub short: u64,
     /// No counted period missed its deadline, none is unreported, every task received its budgets,
-    /// and no policy has panicked.
+    /// and no policy was stopped.
     pub met: bool,
 }
 
@@ -292,7 +293,7 @@ impl Totals {
 
 impl Results {
     /// 0: every counted period met its deadline and every task received its budgets; 1: some did
-    /// not, or periods are unreported, or a policy has panicked.
+    /// not, or periods are unreported, or a policy was stopped.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         i32::from(!self.totals.met)

@@ -97,7 +97,7 @@ impl Driver for UserDriver {
         std::thread::sleep(wait);
         let UserDriver { host, threads, .. } = self;
         host.housekeep(&mut |event| sink(with_end(event, threads)));
-        Ok(false)
+        Ok(host.failure().is_some())
     }
 
     fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
@@ -152,7 +152,13 @@ impl Driver for UserDriver {
         }
         let dispatcher = dispatcher_stats(&finished.readings);
         let figures = HostFigures { dispatcher, notes, ..HostFigures::default() };
-        Ok(HostOutcome { ended, figures, problems, ..HostOutcome::default() })
+        Ok(HostOutcome {
+            ended,
+            figures,
+            problems,
+            failure: finished.failure,
+            ..HostOutcome::default()
+        })
     }
 }
 

@@ -30,6 +30,8 @@ pub const DETACH: &CStr = c"punctual-detach";
 pub const ALIVE: &str = "punctual-alive";
 /// A thread that finds out whether real-time priority is permitted.
 pub const PROBE: &str = "punctual-probe";
+/// A thread that finds policies of the program that do not return.
+pub const POLICIES: &str = "punctual-calls";
 /// All of the above begin with it, and the command and the library's thread are called so.
 const PROGRAM: &str = "punctual";
 /// The threads of the kernel's own policies (`punctual run --compare`) begin with it.
@@ -66,7 +68,9 @@ mod tests {
             set(name);
             name.to_str().unwrap().to_owned()
         });
-        for name in of_cpus.into_iter().chain(processes).chain([ALIVE.into(), PROBE.into()]) {
+        for name in
+            of_cpus.into_iter().chain(processes).chain([ALIVE, PROBE, POLICIES].map(String::from))
+        {
             assert!(name.len() < 16 && is_ours(&name), "{name}");
         }
         let own = std::fs::read_to_string("/proc/thread-self/comm").unwrap();

@@ -17,7 +17,7 @@ pub struct Interval {
     pub background: bool,
 }
 
-/// A policy of the program that has panicked, and what its group has instead.
+/// A policy of the program that was stopped, and what its group has instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PolicyStop {
     /// When, by the host's clock, ns.
@@ -26,7 +26,8 @@ pub struct PolicyStop {
     pub group: u32,
     /// Its name.
     pub policy: &'static str,
-    /// The message of the panic, and its place in the source.
+    /// What it did: `has panicked: ...`, with the message and the place in its source, or
+    /// `took ...`, too long for an answer.
     pub cause: &'static str,
     /// The policy of the group since then; `None`: no other one supports its members, which get no
     /// time any more.

@@ -1,6 +1,8 @@
 //! The kernel host runs the policy of a program of its own: with PUNCTUAL_SCHED_EXT=required, in
 //! virtual machines (`vm/tests`).
 
+#[path = "common/answers.rs"]
+mod answers;
 mod common;
 #[path = "common/faults.rs"]
 mod faults;
@@ -11,6 +13,7 @@ use std::process::Command;
 
 use common::{program, text, SET};
 use punctual_test_support::{clock_is_counted, has_sched_ext, Scratch, PUNCTUAL};
+use serde_json::Value;
 
 #[test]
 fn the_kernel_host_runs_a_policy_of_the_program() {
@@ -34,16 +37,31 @@ fn the_kernel_host_runs_a_policy_of_the_program() {
     assert!(replay.status.success(), "{}", text(&replay));
 }
 
-#[test]
-fn on_the_kernel_host_another_policy_takes_the_place_of_one_that_panics() {
+/// The results of the set with this policy; `None`: this kernel cannot run it.
+fn faulty(policy: &str) -> Option<Value> {
     if !has_sched_ext() {
-        return;
+        return None;
     }
     let scratch = Scratch::new();
     let mut command = Command::new(PUNCTUAL.with_file_name("faulty"));
-    command.args(faults::arguments(&scratch, &["run", "--overload", "--host", "kernel"]));
+    let host = ["run", "--overload", "--host", "kernel"];
+    command.args(faults::arguments(&scratch, &host, policy));
     let output = command.current_dir(scratch.folder()).output().expect("the program starts");
     let document = serde_json::from_slice(&output.stdout);
-    let document = document.unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
-    faults::holds(&document, clock_is_counted());
+    Some(document.unwrap_or_else(|e| panic!("{e}: {}", text(&output))))
+}
+
+#[test]
+fn on_the_kernel_host_another_policy_takes_the_place_of_one_that_panics() {
+    faulty("late").into_iter().for_each(|results| faults::holds(&results, clock_is_counted()));
+}
+
+#[test]
+fn on_the_kernel_host_another_policy_takes_the_place_of_one_that_answers_late() {
+    faulty("slow").iter().for_each(answers::were_late);
+}
+
+#[test]
+fn on_the_kernel_host_a_policy_that_does_not_return_ends_the_run() {
+    faulty("loops").iter().for_each(answers::never_came);
 }

@@ -1,5 +1,7 @@
 //! The user host runs the policy of a program of its own.
 
+#[path = "common/answers.rs"]
+mod answers;
 mod common;
 #[path = "common/faults.rs"]
 mod faults;
@@ -11,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use common::{program, text, SET};
 use punctual_test_support::{clock_is_counted, missing, Scratch, PUNCTUAL};
+use serde_json::Value;
 
 /// What the program said; one after the other, since all sets here are for one CPU.
 fn output(command: &mut Command) -> Output {
@@ -37,16 +40,31 @@ fn the_user_host_runs_a_policy_of_the_program() {
     assert!(results.contains("\"policy\": \"shortest\""), "{results}");
 }
 
-#[test]
-fn on_the_user_host_another_policy_takes_the_place_of_one_that_panics() {
+/// The results of the set with this policy; `None`: this machine cannot run it.
+fn faulty(policy: &str) -> Option<Value> {
     let scratch = Scratch::new();
     let mut command = Command::new(PUNCTUAL.with_file_name("faulty"));
-    command.args(faults::arguments(&scratch, &["run", "--overload"])).current_dir(scratch.folder());
-    let output = output(&mut command);
+    command.args(faults::arguments(&scratch, &["run", "--overload"], policy));
+    let output = output(command.current_dir(scratch.folder()));
     if output.status.code() == Some(4) && !clock_is_counted() {
-        return missing(text(&output));
+        missing(text(&output));
+        return None;
     }
     let document = serde_json::from_slice(&output.stdout);
-    let document = document.unwrap_or_else(|e| panic!("{e}: {}", text(&output)));
-    faults::holds(&document, clock_is_counted());
+    Some(document.unwrap_or_else(|e| panic!("{e}: {}", text(&output))))
+}
+
+#[test]
+fn on_the_user_host_another_policy_takes_the_place_of_one_that_panics() {
+    faulty("late").into_iter().for_each(|results| faults::holds(&results, clock_is_counted()));
+}
+
+#[test]
+fn on_the_user_host_another_policy_takes_the_place_of_one_that_answers_late() {
+    faulty("slow").iter().for_each(answers::were_late);
+}
+
+#[test]
+fn on_the_user_host_a_policy_that_does_not_return_ends_the_run() {
+    faulty("loops").iter().for_each(answers::never_came);
 }

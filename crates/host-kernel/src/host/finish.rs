@@ -1,18 +1,25 @@
 //! The end of a run: domains stop, the scheduler is detached, what was started is ended.
 
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_policies::stuck_policy;
 use punctual_sys::clock::monotonic_ns;
 use punctual_trace::RunEvent;
 
 use super::{silent, Domain, KernelHost, Outcome, Reading, PATIENCE};
 use crate::domain::{Command, DomainEvent};
 use crate::exit_reason;
+use crate::reader::POLL_PERIOD;
 use crate::tasks::Tasks;
 
 /// Longest time after which the kernel reports how it ended the scheduler.
 const END_KNOWN: Duration = Duration::from_secs(10);
+
+/// How long threads may take to end beside a policy that does not return.
+const OTHERS_END: Duration = Duration::from_secs(1);
 
 impl KernelHost {
     /// The end of the run.
@@ -24,7 +31,8 @@ impl KernelHost {
         if self.failure.is_none() {
             self.failure = self.stop(sink).err();
         }
-        let failure = self.failure.take();
+        let stuck = stuck_policy().map(|stuck| stuck.diagnostic());
+        let failure = self.failure.take().filter(|_| stuck.is_none());
         let exit = self.exit_by_kernel(failure.as_ref());
         if exit.is_some() && failure.is_some() {
             // Domains that can still read their rings report what was recorded until the end.
@@ -35,7 +43,7 @@ impl KernelHost {
             return Err(e);
         }
         let (events, lateness, notes) = self.state.finish(sink);
-        Ok(Outcome { ended, events, lateness, notes, exit })
+        Ok(Outcome { ended, events, lateness, notes, exit: exit.or(stuck) })
     }
 
     /// Why the kernel ended the scheduler, if it did. That is the cause of other failures then, and
@@ -59,10 +67,12 @@ impl KernelHost {
         for domain in &self.domains {
             drop(domain.commands.send(Command::Stop));
         }
-        self.await_stopped(self.domains.len(), sink)?;
+        let domains = self.domains.len();
+        // One that a policy of the program keeps does not stop.
+        self.await_stopped(|| domains - usize::from(stuck_policy().is_some()), sink)?;
         let readers =
             self.readers.drain(..).map(|r| (drop(r.running), r.thread).1).collect::<Vec<_>>();
-        let all = self.await_stopped(readers.len(), sink);
+        let all = self.await_stopped(|| readers.len(), sink);
         readers.into_iter().for_each(|thread| drop(thread.join()));
         all
     }
@@ -71,19 +81,20 @@ impl KernelHost {
     /// failed.
     fn await_stopped(
         &mut self,
-        threads: usize,
+        threads: impl Fn() -> usize,
         sink: &mut dyn FnMut(RunEvent),
     ) -> Result<(), Diagnostic> {
         let limit = Instant::now() + PATIENCE;
         let (mut stopped, mut failure) = (0, Ok(()));
-        while stopped < threads {
+        while stopped < threads() {
             let Some(events) = &self.events else { return failure };
-            match events.recv_timeout(limit.saturating_duration_since(Instant::now())) {
+            match events.recv_timeout(POLL_PERIOD) {
                 Ok((_, DomainEvent::Stopped)) => stopped += 1,
                 Ok((_, DomainEvent::Failed(e))) => {
                     (stopped, failure) = (stopped + 1, failure.and(Err(e)))
                 }
                 Ok((domain, event)) => self.handle(domain, event, sink)?,
+                Err(RecvTimeoutError::Timeout) if Instant::now() < limit => {}
                 Err(_) => return failure.and_then(|()| Err(silent("it does not stop"))),
             }
         }
@@ -97,11 +108,11 @@ impl KernelHost {
         self.events = None;
         for Domain { commands, thread, .. } in self.domains.drain(..) {
             drop(commands);
-            drop(thread.join());
+            join(thread);
         }
         for Reading { running, thread } in self.readers.drain(..) {
             drop(running);
-            drop(thread.join());
+            join(thread);
         }
         self.scheduler.detach();
         self.timers.clear();
@@ -110,6 +121,18 @@ impl KernelHost {
         }
         drop(self.memory.take());
     }
+}
+
+/// Waits for a thread, but not for one that a policy of the program keeps.
+fn join(thread: JoinHandle<()>) {
+    let limit = Instant::now() + OTHERS_END;
+    while stuck_policy().is_some() && !thread.is_finished() {
+        if Instant::now() > limit {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    drop(thread.join());
 }
 
 impl Drop for KernelHost {

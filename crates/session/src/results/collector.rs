@@ -170,7 +170,7 @@ impl Collector {
         self.policy_changes.extend_from_slice(changes);
     }
 
-    /// A policy has panicked; the run began at `origin`, ns by the host's clock.
+    /// A policy was stopped; the run began at `origin`, ns by the host's clock.
     pub fn policy_stopped(&mut self, stop: &PolicyStop, origin: u64) {
         let to = stop.fallback.unwrap_or("no policy").to_owned();
         let group = stop.group.checked_sub(1).map(|group| group as usize);

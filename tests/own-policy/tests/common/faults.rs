@@ -1,10 +1,10 @@
-//! A policy that panics while its set runs: what the results must say, on any host.
+//! A set whose policy has a fault, and what the results must say of one that panics, on any host.
 
 use serde_json::Value;
 
 use punctual_test_support::Scratch;
 
-/// Two groups: the policy of one panics.
+/// Two groups: the policy of one has a fault.
 pub const SET: &str = r#"cpu = 0
 policy = "edf"
 duration = "2s"
@@ -37,13 +37,13 @@ work = { spin = "forever" }
 "#;
 
 /// The arguments that run it, with a trace; the program's working directory is the scratch folder.
-pub fn arguments(scratch: &Scratch, host: &[&str]) -> Vec<String> {
-    scratch.file("set.toml", SET);
+pub fn arguments(scratch: &Scratch, host: &[&str], policy: &str) -> Vec<String> {
+    scratch.file("set.toml", &SET.replace("\"late\"", &format!("{policy:?}")));
     let words = ["--json", "--trace", "trace", "set.toml"];
     host.iter().chain(&words).map(|word| (*word).to_owned()).collect()
 }
 
-/// The policy was stopped and another one took its place. `exact`, where time is counted: the tasks
+/// The policy panicked and another one took its place. `exact`, where time is counted: the tasks
 /// beside it were not disturbed.
 pub fn holds(document: &Value, exact: bool) {
     let result = &document["result"];
@@ -52,7 +52,7 @@ pub fn holds(document: &Value, exact: bool) {
     assert_eq!(words, ["new", "late", "edf"], "{document:#}");
     let cause = change["cause"].as_str().expect("it is known");
     assert!(
-        cause.starts_with("20 releases are enough (") && cause.contains("faulty.rs:"),
+        cause.starts_with("has panicked: 20 releases are enough (") && cause.contains("faulty.rs:"),
         "{cause}"
     );
     assert_eq!(result["groups"][0]["policy"], "edf");

@@ -1,0 +1,82 @@
+//! A policy of the program that does not return must not keep the CPU: it executes in the
+//! dispatcher's thread, above all tasks, and ordinary programs that end the run may need that CPU.
+//!
+//! Each 100 ms of its own CPU time the thread gets a signal. One that arrives in the same call of a
+//! policy as the signal before puts the thread into the ordinary class. If the policy returns after
+//! all, the dispatcher restores its level; if not, the run is ended ([`stuck_policy`]).
+//!
+//! [`stuck_policy`]: punctual_policies::stuck_policy
+
+use std::cell::Cell;
+use std::io;
+use std::ptr;
+
+use punctual_policies::{call_in_progress, policies, POLICIES};
+use punctual_sys::sched as sys;
+
+use crate::sched;
+use crate::signal;
+
+/// Of the thread's CPU time, ns.
+const INTERVAL: i64 = 100_000_000;
+
+thread_local! {
+    /// The call that the last signal interrupted.
+    static CALL: Cell<u64> = const { Cell::new(0) };
+    static LOWERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The signal's number: the last but two of the real-time signals.
+fn number() -> i32 {
+    libc::SIGRTMAX() - 2
+}
+
+extern "C" fn interrupt(_: i32) {
+    // SAFETY: errno's place is this thread's own; the interrupted code must find its value again.
+    let errno = unsafe { *libc::__errno_location() };
+    let call = call_in_progress();
+    if CALL.replace(call) == call && call != 0 {
+        LOWERED.set(sys::set_other(0).is_ok());
+    }
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// Has the calling thread, a dispatcher's, interrupted from now on, if the program has policies of
+/// its own.
+///
+/// # Errors
+/// The program handles the signal itself; no timer.
+pub fn bound_calls() -> io::Result<()> {
+    if policies().len() == POLICIES.len() {
+        return Ok(());
+    }
+    signal::handle(number(), interrupt)?;
+    signal::unblock(number());
+    // SAFETY: zeroed values of these types are valid; all pointers are to values on the stack. The
+    // timer ends with the process, and its signals with the thread.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = number();
+        event.sigev_notify_thread_id = sys::thread_id();
+        let mut timer: libc::timer_t = ptr::null_mut();
+        if libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &mut event, &mut timer) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let mut every: libc::itimerspec = std::mem::zeroed();
+        every.it_interval.tv_nsec = INTERVAL;
+        every.it_value = every.it_interval;
+        if libc::timer_settime(timer, 0, &every, ptr::null_mut()) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}
+
+/// Restores the dispatcher's level, if a call took it. Real-time safe.
+pub fn restore_level() {
+    if LOWERED.replace(false) {
+        let _ = sched::set_level(0, sched::DISPATCHER);
+    }
+}
