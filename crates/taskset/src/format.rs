@@ -293,17 +293,20 @@ pub(crate) struct PolicyName(pub(crate) String);
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline, extend(
-    "required" = ["name"],
+    "oneOf" = [{ "required": ["name"] }, { "required": ["plugin"] }],
     "if" = { "required": ["name"], "properties": { "name": { "const": "objective" } } },
     "then" = { "required": ["order"], "not": { "required": ["quantum"] } },
     "else" = {
         "not": { "required": ["order"] },
         "if": { "required": ["quantum"] },
-        "then": { "properties": { "name": { "enum": ["wfq", "sfq"] } } }
+        "then": { "required": ["name"], "properties": { "name": { "enum": ["wfq", "sfq"] } } }
     }
 ))]
 pub(crate) struct PolicyTable {
     pub(crate) name: Option<At<PolicyName>>,
+    /// Instead of a name: the file of a shared object with a policy, from the folder of this file.
+    #[schemars(length(min = 1))]
+    pub(crate) plugin: Option<At<String>>,
     /// For the policy objective: an expression; the smaller its value, the more important.
     #[schemars(length(min = 1, max = LONGEST_OBJECTIVE))]
     pub(crate) order: Option<At<String>>,

@@ -1,5 +1,7 @@
 //! One `[[group]]` or `[[budget_group]]` of a file.
 
+use std::path::Path;
+
 use crate::checks::{self, LEAST_PERIOD};
 use crate::duration::{fmt_ns, DURATION_LIMIT};
 use crate::format::{BudgetGroup, Cpu, Group, Name};
@@ -21,16 +23,17 @@ pub(crate) struct Checked {
     pub(crate) spec: Option<GroupSpec>,
 }
 
-/// Checks a group by itself.
+/// Checks a group by itself; `folder` is that of its file.
 pub(crate) fn check(
     group: &Group,
+    folder: &Path,
     at: &Span,
     domains: Option<&[DomainSpec]>,
     problems: &mut Problems<'_>,
 ) -> Checked {
     let before = problems.count();
     let member = member(&GROUPS, at, &group.name, &group.parent, &group.cpu, domains, problems);
-    let policy = policy::check(&group.policy, problems);
+    let policy = policy::check(&group.policy, folder, problems);
     let server = server(group, at, problems);
     if problems.count() == before {
         missing(group, at, problems);

@@ -1,5 +1,7 @@
 //! Plain data: a task set as every host and policy reads it. Times are nanoseconds.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -137,6 +139,9 @@ pub struct BudgetGroupSpec {
 pub struct PolicySpec {
     /// One of the [registry](crate::registry::POLICIES), or that of a program's own policy.
     pub name: String,
+    /// The shared object that it is in: an absolute path, or one from the working directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<PathBuf>,
     /// For the policy `objective`: the smaller its value, the more important the release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<Objective>,
@@ -150,7 +155,7 @@ impl PolicySpec {
     /// A policy that needs its name only.
     #[must_use]
     pub fn named(name: impl Into<String>) -> PolicySpec {
-        PolicySpec { name: name.into(), order: None, quantum: None }
+        PolicySpec { name: name.into(), plugin: None, order: None, quantum: None }
     }
 
     /// The policy `objective` with this order.

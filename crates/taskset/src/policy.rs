@@ -1,15 +1,18 @@
 //! The key `policy`.
 
+use std::path::Path;
+
 use crate::duration::quote;
 use crate::explain::{meant, nearest};
 use crate::format::{Policy, PolicyName, PolicyTable};
 use crate::objective::checked_releases;
 use crate::problems::Problems;
-use crate::registry::{names, policies, SERVERS};
+use crate::registry::{load_plugin, names, policies, SERVERS};
 use crate::value::{ns, At, Span};
 use crate::{
     fair, Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes, TaskSpec,
 };
+use punctual_diagnostic::Diagnostic;
 
 /// Policies of later versions, by the nearest of this one.
 const LATER: [(&str, &str); 1] = [("edf", "pfair pd2")];
@@ -17,22 +20,27 @@ const LATER: [(&str, &str); 1] = [("edf", "pfair pd2")];
 /// How a set writes a policy with an order.
 const WITH_ORDER: &str = "write policy = { name = \"objective\", order = \"finish - budget\" }";
 
-/// Checks the policy of the top of a file, or of a group; `None` when it is absent or at fault.
+/// Checks the policy of the top of a file in `folder`, or of a group; `None` when it is absent or
+/// at fault.
 pub(crate) fn check(
     policy: &Option<At<Policy>>,
+    folder: &Path,
     problems: &mut Problems<'_>,
 ) -> Option<PolicySpec> {
     let found = policy.as_ref()?;
     let (at, PolicyName(name), order, quantum) = match &found.value {
         Policy::Name(name) => (&found.span, name, &None, &None),
-        Policy::Table(PolicyTable { name: Some(name), order, quantum }) => {
+        Policy::Table(table @ PolicyTable { plugin: Some(_), .. }) => {
+            return plugin(table, folder, problems)
+        }
+        Policy::Table(PolicyTable { name: Some(name), order, quantum, .. }) => {
             (&name.span, &name.value, order, quantum)
         }
         Policy::Table(PolicyTable { name: None, .. }) => {
             problems.fault(
                 &found.span,
                 "the policy has no name",
-                "add its name: policy = { name = \"edf\" }",
+                "add its name, policy = { name = \"edf\" }, or policy = { plugin = \"./mine.so\" }",
             );
             return None;
         }
@@ -64,6 +72,28 @@ pub(crate) fn check(
                 None
             }
         },
+    }
+}
+
+/// Loads the policy of a table that names its file.
+fn plugin(table: &PolicyTable, folder: &Path, problems: &mut Problems<'_>) -> Option<PolicySpec> {
+    let file = table.plugin.as_ref()?;
+    let keys = [
+        (table.name.as_ref().map(|name| &name.span), "the name of a plugin's policy is in it"),
+        (table.order.as_ref().map(|order| &order.span), "a plugin's policy has its own order"),
+        (table.quantum.as_ref().map(|q| &q.span), "a plugin's policy takes no quantum"),
+    ];
+    if let Some((at, cause)) = keys.into_iter().find_map(|(at, cause)| Some((at?, cause))) {
+        problems.fault_of_key(at, cause, "remove it");
+        return None;
+    }
+    let path = folder.join(&file.value);
+    match load_plugin(&path) {
+        Ok(info) => Some(PolicySpec { plugin: Some(path), ..PolicySpec::named(info.name) }),
+        Err(Diagnostic { cause, help, .. }) => {
+            problems.fault(&file.span, cause, help);
+            None
+        }
     }
 }
 

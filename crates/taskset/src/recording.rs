@@ -27,6 +27,11 @@ impl Recordings {
         Recordings { folder, read: HashMap::new(), room: MOST_RECORDED }
     }
 
+    /// The folder of the task-set file.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The execution times in a file, ns; else cause and help.
     pub(crate) fn read(&mut self, name: &str) -> Result<Vec<u64>, (String, String)> {
         let folder = &self.folder;

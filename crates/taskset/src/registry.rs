@@ -3,9 +3,11 @@
 //! register policies of its own beside those of Punctual.
 
 mod admission;
+mod plugin;
 mod registered;
 
 pub use admission::{AdmissionTest, GroupDemand, MemberDemand};
+pub use plugin::{load_plugin, load_plugins_by, PluginLoader};
 pub use registered::{check_name, policies, register};
 
 /// What is known of a policy, or of a kind of server, beside how it works.

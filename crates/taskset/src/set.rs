@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::path::Path;
 
 use crate::duration::quote;
 use crate::format::Set;
@@ -31,7 +32,7 @@ pub(crate) fn check(
 ) -> Result<TaskSet, Problem> {
     let mut problems = Problems::new(text);
     let domains = cpus::domains(file, file_name, text, &mut problems);
-    let policy = policy::check(&file.policy, &mut problems);
+    let policy = policy::check(&file.policy, recordings.folder(), &mut problems);
     if let Some(duration) = file.duration.as_ref().filter(|duration| duration.0 == 0) {
         let help = "make it longer, or leave it out: the set then runs until all tasks have ended";
         problems.fault(&duration.span, "the duration is 0", help);
@@ -39,8 +40,14 @@ pub(crate) fn check(
     if let Some(empty) = file.task.as_ref().filter(|list| list.is_empty()) {
         problems.add(&empty.span, || NO_TASKS);
     }
-    let groups =
-        groups(file, domains.as_deref(), policy.as_ref(), &mut problems, &mut Lines::new(text));
+    let groups = groups(
+        file,
+        recordings.folder(),
+        domains.as_deref(),
+        policy.as_ref(),
+        &mut problems,
+        &mut Lines::new(text),
+    );
     let context = task::Context {
         domains: domains.as_deref(),
         policy: policy.as_ref(),
@@ -145,6 +152,7 @@ struct Groups<'d> {
 
 fn groups<'d>(
     file: &Set,
+    folder: &Path,
     domains: Option<&'d [DomainSpec]>,
     policy: Option<&PolicySpec>,
     problems: &mut Problems<'_>,
@@ -163,7 +171,8 @@ fn groups<'d>(
     }
 
     let tables: Vec<_> = file.group.iter().flat_map(|list| list.iter()).collect();
-    let checked = tables.iter().map(|table| group::check(table, &table.span, domains, problems));
+    let checked =
+        tables.iter().map(|table| group::check(table, folder, &table.span, domains, problems));
     let (members, rest): (Vec<_>, Vec<_>) =
         checked.map(|group| (group.member, (group.spec, group.policy, group.sound))).unzip();
     let tree = Tree::build(&GROUPS, &members, domains, problems);

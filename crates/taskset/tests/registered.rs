@@ -45,6 +45,13 @@ fn errors_and_the_schema_list_a_registered_policy() {
 }
 
 #[test]
+fn a_program_that_loads_no_plugins_refuses_their_files() {
+    let by_file = set("edf").replace("\"edf\"", "{ plugin = \"./mine.so\" }");
+    let error = TaskSet::parse(&by_file, "set.toml").unwrap_err().to_string();
+    assert!(error.contains("this program loads no plugins"), "{error}");
+}
+
+#[test]
 fn names_of_two_meanings_are_refused_and_nothing_is_registered() {
     registered();
     let before = policies().len();
