@@ -1,5 +1,6 @@
 //! From a task set to the members of one of its groups, as the tests see them.
 
+use punctual_taskset::registry::PriorityFn;
 use punctual_taskset::{
     registry, AdmissionTest, Arrival, DomainId, GroupDemand, GroupSpec, Objective, PolicySpec,
     ReleaseAttributes, ServerKind, ServerSpec, TaskSet, TaskSpec,
@@ -40,8 +41,14 @@ pub(crate) enum Policy<'s> {
 }
 
 /// The priority of a member, the larger first.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Rank(fn(&ReleaseAttributes) -> i64);
+#[derive(Clone, Copy)]
+pub(crate) struct Rank(&'static PriorityFn);
+
+impl std::fmt::Debug for Rank {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Rank")
+    }
+}
 
 /// A test of a policy of the program.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +56,7 @@ pub(crate) struct OwnTest(pub(crate) fn(&GroupDemand<'_>) -> Vec<Option<u64>>);
 
 impl PartialEq for Rank {
     fn eq(&self, other: &Rank) -> bool {
-        std::ptr::fn_addr_eq(self.0, other.0)
+        std::ptr::eq(self.0, other.0)
     }
 }
 

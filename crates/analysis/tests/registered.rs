@@ -6,7 +6,7 @@ use punctual_taskset::{AdmissionTest, GroupDemand, PolicyInfo, ReleaseAttributes
 
 static RANKED: PolicyInfo = PolicyInfo {
     name: "ranked",
-    admission: AdmissionTest::ByPriority(|of: &ReleaseAttributes| -(of.deadline as i64)),
+    admission: AdmissionTest::ByPriority(&|of: &ReleaseAttributes| -(of.deadline as i64)),
     ..PolicyInfo::POLICY
 };
 static DEADLINES: PolicyInfo =

@@ -6,7 +6,7 @@ mod admission;
 mod plugin;
 mod registered;
 
-pub use admission::{AdmissionTest, GroupDemand, MemberDemand};
+pub use admission::{AdmissionTest, GroupDemand, MemberDemand, PriorityFn};
 pub use plugin::{load_plugin, load_plugins_by, PluginLoader};
 pub use registered::{check_name, policies, register};
 

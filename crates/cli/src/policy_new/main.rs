@@ -8,7 +8,7 @@ use punctual_cli::policies::{PolicyEntry, PolicyInfo, Release, ReleasePolicy};
 static INFO: PolicyInfo = PolicyInfo {
     name: "shortest",
     title: "the smaller budget first",
-    admission: AdmissionTest::ByPriority(|release| -(release.budget as i64)),
+    admission: AdmissionTest::ByPriority(&|release| -(release.budget as i64)),
     ..PolicyInfo::POLICY
 };
 

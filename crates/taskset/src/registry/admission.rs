@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::ReleaseAttributes;
 
+/// The priority of all jobs of a member.
+pub type PriorityFn = dyn Fn(&ReleaseAttributes) -> i64 + Sync;
+
 /// The test of a policy. It must match what the policy does: what it accepts is promised.
 #[derive(Clone, Copy, Default)]
 pub enum AdmissionTest {
@@ -13,7 +16,7 @@ pub enum AdmissionTest {
     /// Jobs are selected by their absolute deadlines: processor demand, as under `edf`.
     ByDeadline,
     /// All jobs of a member have this priority, the larger first: response-time analysis.
-    ByPriority(fn(&ReleaseAttributes) -> i64),
+    ByPriority(&'static PriorityFn),
     /// A test of its own: for each member the longest time from its release to its completion, ns;
     /// `None` where no bound is known.
     Own(fn(&GroupDemand<'_>) -> Vec<Option<u64>>),
