@@ -70,11 +70,13 @@ vm-compare:
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/compare $(COMPARE)
 
-# The command, its man pages and shell completions.
+# The command, its man pages and shell completions, and the header for policies in C.
 PREFIX := /usr/local
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
+	install -D -m 644 crates/plugin/include/punctual_policy.h \
+		$(DESTDIR)$(PREFIX)/include/punctual_policy.h
 	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
 		$(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	$(PUNCTUAL) man $(SHARE)/man/man1

@@ -191,14 +191,17 @@ pub struct Instead {
     /// CPU to run on, for a set of one CPU [default: the set's own, else the last that we may use]
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    #[arg(long, value_name = "NAME", help = policy_help())]
+    #[arg(long, value_name = "NAME|FILE", help = policy_help())]
     pub policy: Option<String>,
 }
 
 fn policy_help() -> String {
     let by_name = policies().iter().filter(|policy| !policy.info.takes_order);
     let names = by_name.map(|policy| policy.info.name).collect::<Vec<_>>().join(", ");
-    format!("Policy at the top, one of {names} [default: the set's own, else edf]")
+    format!(
+        "Policy at the top, one of {names}, or the file of a plugin [default: the set's own, else \
+         edf]"
+    )
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]

@@ -20,8 +20,11 @@ pub enum PolicyAction {
     List(List),
     /// One of them: what it does, its source, its limits
     Show(Show),
-    /// Write a Cargo project with a policy of your own: a program with the whole command line
+    /// Write a project with a policy of your own: a program with the whole command line, or, with
+    /// --c, a plugin
     New(New),
+    /// Print punctual_policy.h, the interface of plugins in C
+    Header(PrintHeader),
 }
 
 #[derive(Args)]
@@ -33,8 +36,8 @@ pub struct List {
 
 #[derive(Args)]
 pub struct Show {
-    /// Its name in task sets
-    #[arg(value_name = "NAME")]
+    /// Its name in task sets, or the file of a plugin
+    #[arg(value_name = "NAME|FILE")]
     pub name: String,
     /// The description as JSON on standard output
     #[arg(long)]
@@ -43,11 +46,17 @@ pub struct Show {
 
 #[derive(Args)]
 pub struct New {
-    /// Its name in task sets, and that of the folder, the package and the program
+    /// Its name in task sets, and that of the folder, and of the program or the plugin
     #[arg(value_name = "NAME")]
     pub name: String,
     /// Where the sources of Punctual are: a checkout, or the URL of a git repository [default: the
     /// checkout that this program is in, else crates.io]
     #[arg(long, value_name = "PATH|URL")]
     pub source: Option<PathBuf>,
+    /// A plugin in C, which task sets name by its file, instead of a Cargo project
+    #[arg(long, conflicts_with = "source")]
+    pub c: bool,
 }
+
+#[derive(Args)]
+pub struct PrintHeader {}

@@ -44,6 +44,7 @@ mod hangup;
 mod live;
 mod measure;
 mod output;
+mod plugin;
 mod policy;
 mod policy_new;
 mod profile;
@@ -89,6 +90,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
     punctual_sys::futex::fix_hash_size();
     let words: Vec<_> = std::env::args_os().collect();
     program::set_name(words.first());
+    punctual_plugin::enable();
     if let Err(error) = policies::register(policies) {
         return ExitCode::from(usage::caller(&words).report(&error));
     }
@@ -123,6 +125,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
             PolicyAction::List(args) => caller.finish(Ok(policy::list(args))),
             PolicyAction::Show(args) => caller.finish(policy::show(args)),
             PolicyAction::New(args) => caller.finish(policy_new::run(args)),
+            PolicyAction::Header(_) => caller.finish(policy::header()),
         },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::args_policy::{List, Show};
 use crate::output::Outcome;
+use crate::plugin::policy_named;
 
 /// The result of `punctual policy list --json` and `punctual policy show --json`.
 #[derive(Serialize)]
@@ -75,12 +76,13 @@ impl Description {
         }
     }
 
-    fn text(&self) -> String {
+    /// For people; `file`: of the plugin that it is in.
+    fn text(&self, file: Option<&str>) -> String {
         let mut text = format!("{}: {}\n\n", self.name, self.title);
         let mut row = |what: &str, value: &str| {
             let _ = writeln!(text, "{what:<13} {value}");
         };
-        row("in a task set", &self.in_a_set());
+        row("in a task set", &self.in_a_set(file));
         if !self.source.is_empty() {
             row("source", self.source);
         }
@@ -97,7 +99,10 @@ impl Description {
         text
     }
 
-    fn in_a_set(&self) -> String {
+    fn in_a_set(&self, file: Option<&str>) -> String {
+        if let Some(file) = file {
+            return format!("policy = {{ plugin = {file:?} }}, at the top or in a [[group]]");
+        }
         match self.key {
             Key::Policy if self.takes_order => {
                 let table = format!("{{ name = \"{}\", order = \"EXPRESSION\" }}", self.name);
@@ -138,18 +143,26 @@ pub fn list(_: &List) -> Outcome<PolicyResult> {
 
 /// `punctual policy show`.
 pub fn show(args: &Show) -> Result<Outcome<PolicyResult>, Diagnostic> {
+    let name = policy_named(&args.name)?;
+    let file = (name != args.name).then_some(args.name.as_str());
     let mut policies = all();
     let names: Vec<&str> = policies.iter().map(|p| p.name).collect();
-    let Some(place) = names.iter().position(|name| *name == args.name) else {
+    let Some(place) = names.iter().position(|of| *of == name) else {
         return Err(Diagnostic::usage(
             format!("there is no policy {:?}", args.name),
             format!("use one of {}", names.join(", ")),
         ));
     };
     let policy = policies.swap_remove(place);
-    let (verdict, text) = (format!("{}: {}.", policy.name, policy.title), policy.text());
+    let (verdict, text) = (format!("{}: {}.", policy.name, policy.title), policy.text(file));
     let result = PolicyResult { policies: vec![policy] };
     Ok(Outcome { verdict, ok: true, code: 0, result, text, error: None })
+}
+
+/// `punctual policy header`.
+pub fn header() -> Result<Outcome<()>, Diagnostic> {
+    let (verdict, text) = (String::new(), punctual_plugin::HEADER.trim_end().to_owned());
+    Ok(Outcome { verdict, ok: true, code: 0, result: (), text, error: None })
 }
 
 /// Of Punctual and of the program.

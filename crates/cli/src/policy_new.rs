@@ -1,4 +1,4 @@
-//! `punctual policy new`: a Cargo project with a policy of a user's own.
+//! `punctual policy new`: a project with a policy of a user's own, a program or a plugin.
 
 mod source;
 
@@ -23,6 +23,16 @@ const FILES: [(&str, &str); 6] = [
     ("set.toml", include_str!("policy_new/set.toml")),
     ("README.md", include_str!("policy_new/README.md")),
     (".gitignore", "/target\n"),
+];
+
+/// Files of a plugin.
+const C_FILES: [(&str, &str); 6] = [
+    ("shortest.c", include_str!("policy_new/c/shortest.c")),
+    ("punctual_policy.h", punctual_plugin::HEADER),
+    ("Makefile", include_str!("policy_new/c/Makefile")),
+    ("set.toml", include_str!("policy_new/set.toml")),
+    ("README.md", include_str!("policy_new/c/README.md")),
+    (".gitignore", "*.so\n"),
 ];
 
 /// Names that Cargo has for other purposes, and packages of Punctual.
@@ -52,13 +62,37 @@ const KEYWORDS: [&str; 51] = [
 
 pub fn run(args: &New) -> Result<Outcome<()>, Diagnostic> {
     let name = args.name.as_str();
+    if args.c {
+        return plugin(name);
+    }
     check_name(name)?;
     let source = Source::find(args.source.as_deref())?;
-    write(Path::new(name), name, &source)?;
+    write(Path::new(name), &FILES, |_, text| {
+        text.replace(EXAMPLE, name).replace("SOURCE", &source.dependency())
+    })?;
     let verdict = format!("{name}/ is a Cargo project with the policy \"{name}\".");
     let text = format!(
         "{verdict}\n{source}\n\n  cd {name}\n  cargo test                          # its set in \
          the simulator\n  cargo run -- sim set.toml --gantt   # the same, drawn\n"
+    );
+    Ok(Outcome { verdict, ok: true, code: 0, result: (), text, error: None })
+}
+
+/// Writes a project of a plugin in C.
+fn plugin(name: &str) -> Result<Outcome<()>, Diagnostic> {
+    registry::check_name(name)?;
+    write(Path::new(name), &C_FILES, |file, text| match file {
+        "punctual_policy.h" => text.to_owned(),
+        "set.toml" => {
+            let by_name = format!("policy = \"{EXAMPLE}\"");
+            text.replace(&by_name, &format!("policy = {{ plugin = \"./{name}.so\" }}"))
+        }
+        _ => text.replace(EXAMPLE, name),
+    })?;
+    let verdict = format!("{name}/ is a plugin in C with the policy \"{name}\".");
+    let text = format!(
+        "{verdict}\n\n  cd {name}\n  make                                # {name}.so\n  \
+         punctual sim set.toml --gantt       # its set in the simulator, drawn\n"
     );
     Ok(Outcome { verdict, ok: true, code: 0, result: (), text, error: None })
 }
@@ -75,7 +109,13 @@ fn check_name(name: &str) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-fn write(folder: &Path, name: &str, source: &Source) -> Result<(), Diagnostic> {
+/// Writes the files of a project into a new folder, each as `adapted` returns it; a file of the
+/// example's name has the folder's.
+fn write(
+    folder: &Path,
+    files: &[(&str, &str)],
+    adapted: impl Fn(&str, &str) -> String,
+) -> Result<(), Diagnostic> {
     fs::create_dir(folder).map_err(|error| {
         let help = match error.kind() {
             std::io::ErrorKind::AlreadyExists => "choose another name, or remove what is there",
@@ -83,14 +123,16 @@ fn write(folder: &Path, name: &str, source: &Source) -> Result<(), Diagnostic> {
         };
         Diagnostic::usage(format!("{}: {error}", folder.display()), help)
     })?;
-    let written = FILES.iter().try_for_each(|(file, text)| {
-        let path = folder.join(file);
+    let name = folder.to_string_lossy();
+    let written = files.iter().try_for_each(|(file, text)| {
+        let path = folder.join(file.replace(EXAMPLE, &name));
         let parent = path.parent().unwrap_or(folder);
-        let text = text.replace(EXAMPLE, name).replace("SOURCE", &source.dependency());
-        fs::create_dir_all(parent).and_then(|()| fs::write(&path, text)).map_err(|error| {
-            let help = "free some room, or change to another folder";
-            Diagnostic::machine(format!("{}: {error}", path.display()), help)
-        })
+        fs::create_dir_all(parent).and_then(|()| fs::write(&path, adapted(file, text))).map_err(
+            |error| {
+                let help = "free some room, or change to another folder";
+                Diagnostic::machine(format!("{}: {error}", path.display()), help)
+            },
+        )
     });
     if written.is_err() {
         // A part of a project is of no use; the folder is new.

@@ -6,6 +6,7 @@ use punctual_sys::sched;
 use punctual_taskset::{parse_duration, Body, Loaded, Overrides, Overrun, TaskSet};
 
 use crate::args::{Instead, OverrunArg, Run};
+use crate::plugin::policy_named;
 use punctual_diagnostic::Diagnostic;
 
 /// Reads the set that the arguments name: checked, not yet admitted. Lists the parts of its file
@@ -30,10 +31,8 @@ pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
 /// The set of a file, with what the command line has in its place.
 pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
     let Instead { cpu, policy } = instead;
-    Loaded::load(
-        file,
-        &Overrides { cpu: *cpu, default_cpu: Some(last_cpu()), policy: policy.clone() },
-    )
+    let policy = policy.as_deref().map(policy_named).transpose()?.map(str::to_owned);
+    Loaded::load(file, &Overrides { cpu: *cpu, default_cpu: Some(last_cpu()), policy })
 }
 
 /// A time on the command line, ns.
@@ -67,7 +66,7 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
     let mut single =
         TaskSet::single(period, budget, body).cpu(args.instead.cpu.unwrap_or_else(last_cpu));
     if let Some(policy) = &args.instead.policy {
-        single = single.policy(policy);
+        single = single.policy(policy_named(policy)?);
     }
     if let Some(deadline) = time(args.deadline.as_deref(), "--deadline")? {
         single = single.deadline(deadline);

@@ -207,7 +207,10 @@ impl SchedulingPolicy for Guarded {
         let answered = caught(&self.calls, || self.policy.handle(context, event));
         let took = clock() - began;
         match answered {
-            Ok(()) => self.answers.came_after(took).into_iter().for_each(|cause| self.stop(cause)),
+            Ok(()) => {
+                let fault = self.policy.fault().or_else(|| self.answers.came_after(took));
+                fault.into_iter().for_each(|cause| self.stop(cause));
+            }
             Err(cause) => self.stop(cause),
         }
     }

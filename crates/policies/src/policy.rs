@@ -156,6 +156,12 @@ pub trait SchedulingPolicy: Send {
         false
     }
 
+    /// Why the policy must be stopped, as what it did; asked after each event, of policies of the
+    /// program.
+    fn fault(&mut self) -> Option<String> {
+        None
+    }
+
     /// Answers an event of a member. What it does through `context` takes effect at the same
     /// instant.
     fn handle(&mut self, context: &mut Context<'_>, event: PolicyEvent);

@@ -27,8 +27,9 @@ impl Shell {
         let words: Vec<&str> = line.split(' ').collect();
         match (words[0], self.builds) {
             ("cd", _) => self.folder.push(words[1]),
-            // The runs of real.rs and kernel.rs.
-            ("sudo", _) => assert!(words[1].ends_with("/shortest"), "{line}"),
+            // Runs of real.rs and kernel.rs.
+            ("sudo", _) => assert!(["punctual", "target/release/shortest"].contains(&words[1])),
+            ("make", _) => self.start(Path::new("make"), &[]),
             ("punctual", _) => self.start(&PUNCTUAL, &words[1..]),
             // Cargo runs the same tests as those of this package, in tests/sim.rs.
             ("cargo", false) if ["test", "build"].contains(&words[1]) => {}
@@ -73,6 +74,20 @@ fn the_guide_leads_from_nothing_to_a_program_that_runs_the_policy() {
     assert_eq!(file("src/main.rs"), include_str!("../../../crates/cli/src/policy_new/main.rs"));
     assert_eq!(file("tests/sim.rs"), include_str!("../../../crates/cli/src/policy_new/sim.rs"));
     assert_eq!(file("set.toml"), SET);
+}
+
+#[test]
+fn the_guide_leads_from_nothing_to_a_plugin_in_c_that_is_admitted_and_meets_its_deadlines() {
+    let scratch = Scratch::new();
+    let mut shell = Shell { folder: scratch.folder().to_owned(), builds: false };
+    let block = |language| guide::block_of("\n### In a shared object\n", language);
+    for line in guide::without_comments(block("sh")) {
+        shell.execute(line);
+    }
+    let file = |name: &str| fs::read_to_string(shell.folder.join(name)).expect(name);
+    assert_eq!(file("shortest.c"), block("c"));
+    let by_file = "policy = { plugin = \"./shortest.so\" }";
+    assert_eq!(file("set.toml"), SET.replace("policy = \"shortest\"", by_file));
 }
 
 #[test]

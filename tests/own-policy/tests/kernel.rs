@@ -8,6 +8,8 @@ mod common;
 mod faults;
 #[path = "common/guide.rs"]
 mod guide;
+#[path = "common/plugins.rs"]
+mod plugins;
 
 use std::process::Command;
 
@@ -64,4 +66,26 @@ fn on_the_kernel_host_another_policy_takes_the_place_of_one_that_answers_late() 
 #[test]
 fn on_the_kernel_host_a_policy_that_does_not_return_ends_the_run() {
     faulty("loops").iter().for_each(answers::never_came);
+}
+
+#[test]
+fn the_kernel_host_runs_a_plugin_and_its_trace_replays() {
+    if !has_sched_ext() {
+        return;
+    }
+    let scratch = Scratch::new();
+    plugins::write(&scratch);
+    let punctual = |args: &[&str]| {
+        let mut command = Command::new(&*PUNCTUAL);
+        command.args(args).current_dir(scratch.folder()).output().expect("the program starts")
+    };
+    let host = ["run", "--overload", "--host", "kernel", "--trace", "trace", "set.toml"];
+    let output = punctual(&host);
+    match output.status.code() {
+        Some(0) => {}
+        Some(1) if !clock_is_counted() => {}
+        _ => panic!("{}", text(&output)),
+    }
+    let replay = punctual(&["sim", "--replay", "trace"]);
+    assert!(replay.status.success(), "{}", text(&replay));
 }

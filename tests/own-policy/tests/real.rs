@@ -7,6 +7,8 @@ mod common;
 mod faults;
 #[path = "common/guide.rs"]
 mod guide;
+#[path = "common/plugins.rs"]
+mod plugins;
 
 use std::process::{Command, Output};
 use std::sync::{Mutex, PoisonError};
@@ -67,4 +69,22 @@ fn on_the_user_host_another_policy_takes_the_place_of_one_that_answers_late() {
 #[test]
 fn on_the_user_host_a_policy_that_does_not_return_ends_the_run() {
     faulty("loops").iter().for_each(answers::never_came);
+}
+
+#[test]
+fn the_user_host_runs_a_plugin() {
+    let scratch = Scratch::new();
+    plugins::write(&scratch);
+    let mut command = Command::new(&*PUNCTUAL);
+    command.args(["run", "--overload", "--json", "set.toml"]);
+    let output = output(command.current_dir(scratch.folder()));
+    let results = text(&output);
+    match output.status.code() {
+        Some(0) => {}
+        Some(4) if !clock_is_counted() => return missing(results),
+        // Only a counted clock shows whether deadlines are met.
+        Some(1) if !clock_is_counted() => {}
+        _ => panic!("{results}"),
+    }
+    assert!(results.contains("\"policy\": \"halves\""), "{results}");
 }

@@ -4,15 +4,24 @@ const DOCUMENT: &str = include_str!("../../../../docs/policies.md");
 
 /// The block of this language in the guide, without its fences.
 pub fn block(language: &str) -> &'static str {
-    let guide = DOCUMENT.split("\n## ").find(|part| part.starts_with("Write your own\n"));
-    let opening = format!("```{language}\n");
-    let (_, rest) = guide.and_then(|guide| guide.split_once(&opening)).expect("the guide has one");
+    block_of("\n## Write your own\n", language)
+}
+
+/// The first block of this language behind a heading.
+pub fn block_of(heading: &str, language: &str) -> &'static str {
+    let (_, part) = DOCUMENT.split_once(heading).expect("it has that part");
+    let (_, rest) = part.split_once(&format!("```{language}\n")).expect("the guide has one");
     rest.split_once("```").expect("the block ends").0
 }
 
 /// Its commands, without comments.
 pub fn commands() -> Vec<&'static str> {
-    block("sh").lines().map(|line| line.split(" # ").next().unwrap_or_default().trim()).collect()
+    without_comments(block("sh"))
+}
+
+/// The lines of a block.
+pub fn without_comments(block: &'static str) -> Vec<&'static str> {
+    block.lines().map(|line| line.split(" # ").next().unwrap_or_default().trim()).collect()
 }
 
 /// The arguments of its runs with enforced budgets, on the kernel host or on the user host.
