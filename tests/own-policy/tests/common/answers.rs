@@ -8,7 +8,7 @@ pub fn were_late(document: &Value) {
     assert_eq!([&change["from"], &change["to"]], ["slow", "edf"], "{document:#}");
     let cause = change["cause"].as_str().expect("it is known");
     let (took, rest) = cause.split_once(" for an answer: ").expect(cause);
-    assert!(took.starts_with("took 20"), "{cause}");
+    assert!(took.starts_with("took "), "{cause}");
     assert_eq!(rest, "the second one that took more than 10 ms");
     assert_eq!((&document["ok"], &document["exit_code"]), (&false.into(), &1.into()));
 }
