@@ -24,7 +24,7 @@ pub enum PolicyAction {
     /// --c, a plugin
     New(New),
     /// Print punctual_policy.h, the interface of plugins in C
-    Header(PrintHeader),
+    Header,
 }
 
 #[derive(Args)]
@@ -57,6 +57,3 @@ pub struct New {
     #[arg(long, conflicts_with = "source")]
     pub c: bool,
 }
-
-#[derive(Args)]
-pub struct PrintHeader {}

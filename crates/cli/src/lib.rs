@@ -125,7 +125,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
             PolicyAction::List(args) => caller.finish(Ok(policy::list(args))),
             PolicyAction::Show(args) => caller.finish(policy::show(args)),
             PolicyAction::New(args) => caller.finish(policy_new::run(args)),
-            PolicyAction::Header(_) => caller.finish(policy::header()),
+            PolicyAction::Header => caller.finish(Ok(policy::header())),
         },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),

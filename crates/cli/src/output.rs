@@ -79,7 +79,7 @@ impl Caller {
             Command::Policy(policy) => match &policy.action {
                 PolicyAction::List(list) => caller("policy", list.json),
                 PolicyAction::Show(show) => caller("policy", show.json),
-                PolicyAction::New(_) | PolicyAction::Header(_) => caller("policy", false),
+                PolicyAction::New(_) | PolicyAction::Header => caller("policy", false),
             },
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),

@@ -160,9 +160,9 @@ pub fn show(args: &Show) -> Result<Outcome<PolicyResult>, Diagnostic> {
 }
 
 /// `punctual policy header`.
-pub fn header() -> Result<Outcome<()>, Diagnostic> {
+pub fn header() -> Outcome<()> {
     let (verdict, text) = (String::new(), punctual_plugin::HEADER.trim_end().to_owned());
-    Ok(Outcome { verdict, ok: true, code: 0, result: (), text, error: None })
+    Outcome { verdict, ok: true, code: 0, result: (), text, error: None }
 }
 
 /// Of Punctual and of the program.

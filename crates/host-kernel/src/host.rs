@@ -62,8 +62,8 @@ pub struct Outcome {
     pub lateness: Option<Lateness>,
     /// What a reader of the results should know.
     pub notes: Vec<String>,
-    /// Why the scheduler was ended while it ran. What was recorded until then is in the results and
-    /// the traces.
+    /// Why the scheduler was ended while it ran: by the kernel, or because a policy did not return.
+    /// What was recorded until then is in the results and the traces.
     pub exit: Option<Diagnostic>,
 }
 

@@ -17,6 +17,7 @@ use punctual_trace::{PolicyStop, Record};
 use crate::engine::{Command, Engine};
 use crate::host::Host;
 use crate::reports::Notice;
+use crate::stuck_policy;
 
 /// How long an engine may take: it answers at its next instant, which its doorbell requests.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -99,6 +100,8 @@ impl Engine {
         let mut gsi = LocalDispatcher::new(dispatcher, now);
         swap.refused = allocators.swap(&mut gsi, &mut swap.policies).err();
         self.swapped = true;
+        // Without a timer the new policies serve all the same.
+        let _ = stuck_policy::bound_calls();
         // Pairs with the load of the control side.
         swap.at.store(now, Release);
     }

@@ -24,6 +24,8 @@ thread_local! {
     /// The call that the last signal interrupted.
     static CALL: Cell<u64> = const { Cell::new(0) };
     static LOWERED: Cell<bool> = const { Cell::new(false) };
+    /// This thread has its timer.
+    static BOUNDED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The signal's number: the last but two of the real-time signals.
@@ -42,13 +44,13 @@ extern "C" fn interrupt(_: i32) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Has the calling thread, a dispatcher's, interrupted from now on, if the program has policies of
-/// its own.
+/// Interrupts the calling thread, a dispatcher's, from now on, if the program has policies of its
+/// own by now. To be called again when policies are swapped: a plugin may be new.
 ///
 /// # Errors
 /// The program handles the signal itself; no timer.
 pub fn bound_calls() -> io::Result<()> {
-    if policies().len() == POLICIES.len() {
+    if BOUNDED.get() || policies().len() == POLICIES.len() {
         return Ok(());
     }
     signal::handle(number(), interrupt)?;
@@ -71,6 +73,7 @@ pub fn bound_calls() -> io::Result<()> {
             return Err(io::Error::last_os_error());
         }
     }
+    BOUNDED.set(true);
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //! shared objects and for us. Times are ns.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
 
 /// `PUNCTUAL_POLICY_VERSION`.
 pub const VERSION: u32 = 1;
@@ -186,6 +187,23 @@ pub struct PluginPolicy {
     pub make: Option<unsafe extern "C" fn(*const PluginSetup, *mut c_char, usize) -> *mut c_void>,
     pub drop: Option<unsafe extern "C" fn(*mut c_void)>,
     pub handle: Option<unsafe extern "C" fn(*mut c_void, *mut PluginContext, *const PluginEvent)>,
+}
+
+impl PluginPolicy {
+    /// Of this version, without anything.
+    pub const NONE: PluginPolicy = PluginPolicy {
+        version: VERSION,
+        size: size_of::<PluginPolicy>() as u32,
+        name: ptr::null(),
+        title: ptr::null(),
+        source: ptr::null(),
+        order: [0; 4],
+        admission: admission::UNTESTED,
+        priority: None,
+        make: None,
+        drop: None,
+        handle: None,
+    };
 }
 
 // SAFETY: a shared object exports it as a constant; its strings are constants too.

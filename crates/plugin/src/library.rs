@@ -74,7 +74,7 @@ pub fn load(file: &Path) -> Result<&'static PolicyInfo, Diagnostic> {
 }
 
 fn fault(file: &Path, cause: &str, help: &str) -> Diagnostic {
-    Diagnostic::usage(format!("the plugin {}: {cause}", file.display()), help)
+    Diagnostic::usage(format!("the plugin {file:?}: {cause}"), help)
 }
 
 const HEADER: &str = "build it with the punctual_policy.h of this version (punctual policy header)";
@@ -82,6 +82,10 @@ const HEADER: &str = "build it with the punctual_policy.h of this version (punct
 /// Looks at a file before anything of it is executed.
 fn check_symbol(path: &Path) -> Result<(), (String, &'static str)> {
     const BUILD: &str = "build it with cc -shared -fPIC";
+    // Reading from a pipe or a device may never end.
+    if !path.is_file() {
+        return Err(("this is no regular file".to_owned(), "name a shared object"));
+    }
     let bytes = std::fs::read(path).map_err(|e| (e.to_string(), "name a readable file"))?;
     let no_object = |_| ("this is no shared object".to_owned(), BUILD);
     let object = object::File::parse(&*bytes).map_err(no_object)?;

@@ -17,7 +17,8 @@ use crate::slot::{Phase, Slot};
 use crate::{policies, Gsi};
 use punctual_diagnostic::Diagnostic;
 
-/// How allocators are made; the default is what every host uses.
+/// How allocators are made. Hosts where tasks run use [`AllocatorOptions::in_real_time`], the
+/// simulator the default.
 #[derive(Clone, Copy)]
 pub struct AllocatorOptions {
     /// The table of policies: by default those of Punctual and of the program ([`policies`]).

@@ -21,7 +21,7 @@ use punctual_sys::thread_name;
 
 /// What a policy of the program may take for one event where tasks run in real time, ns of CPU
 /// time. A hypervisor's pauses may count as CPU time, so one longer answer is forgiven.
-pub const LONGEST_ANSWER: u64 = 10_000_000;
+pub(crate) const LONGEST_ANSWER: u64 = 10_000_000;
 
 /// Time between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -60,8 +60,8 @@ pub fn stuck_policy() -> Option<StuckPolicy> {
     STUCK.get().copied()
 }
 
-/// Has `tell` called, by a thread of its own, for the first policy that does not return. The first
-/// such call decides.
+/// Calls `tell`, in a thread of its own, for the first policy that does not return. Only the first
+/// `tell` is kept.
 pub fn on_stuck_policy(tell: fn(StuckPolicy)) {
     let _ = TELL.set(tell);
 }

@@ -83,8 +83,8 @@ struct Answers {
 }
 
 impl Answers {
-    /// Of an answer that took so much CPU time, ns: why the policy is to be stopped.
-    fn came_after(&mut self, took: u64) -> Option<String> {
+    /// Counts an answer that took so much CPU time, ns. Why the policy must be stopped, if it must.
+    fn count(&mut self, took: u64) -> Option<String> {
         let longest = self.longest.filter(|&longest| took > longest)?;
         self.late += 1;
         let (took, longest) = (fmt_ns(took), fmt_ns(longest));
@@ -208,7 +208,7 @@ impl SchedulingPolicy for Guarded {
         let took = clock() - began;
         match answered {
             Ok(()) => {
-                let fault = self.policy.fault().or_else(|| self.answers.came_after(took));
+                let fault = self.policy.fault().or_else(|| self.answers.count(took));
                 fault.into_iter().for_each(|cause| self.stop(cause));
             }
             Err(cause) => self.stop(cause),

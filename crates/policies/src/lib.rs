@@ -52,7 +52,7 @@ mod td;
 mod wakeup;
 
 pub use allocators::{AllocatorOptions, Allocators};
-pub use calls::{call_in_progress, on_stuck_policy, stuck_policy, StuckPolicy, LONGEST_ANSWER};
+pub use calls::{call_in_progress, on_stuck_policy, stuck_policy, StuckPolicy};
 pub use context::{Context, JobParams};
 pub use entry::{Make, PolicyEntry, Setup, Urgency};
 pub use gsi::{Gsi, LocalDispatcher};

@@ -54,15 +54,21 @@ fn a_set_without_a_test_of_admission_needs_overload() {
     assert_eq!(output.status.code(), Some(3), "{}", text(&output));
 }
 
+/// One error, with this in it.
+fn is_refused(scratch: &Scratch, args: &[&str], cause: &str) {
+    let output = punctual(scratch, args);
+    let said = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(cause), "{said}");
+}
+
 #[test]
 fn what_a_plugin_says_of_a_set_is_the_error() {
     let scratch = Scratch::new();
     plugins::write(&scratch);
     scratch.file("set.toml", &plugins::SET.replace("\"4ms\"", "\"4000001ns\""));
-    let output = punctual(&scratch, &["sim", "set.toml"]);
-    let said = text(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("the policy \"halves\": an odd budget has no halves"), "{said}");
+    let cause = "the policy \"halves\": an odd budget has no halves";
+    is_refused(&scratch, &["sim", "set.toml"], cause);
 }
 
 macro_rules! faulty {
@@ -115,17 +121,16 @@ fn each_fault_of_a_plugin_is_one_error_with_its_place() {
 #[test]
 fn a_file_that_is_no_shared_object_is_one_error() {
     for (content, cause) in [
-        (Some("policy"), "the plugin ./halves.so: this is no shared object"),
-        (None, "the plugin ./halves.so: there is no such file"),
+        (Some("policy"), "the plugin \"./halves.so\": this is no shared object"),
+        (None, "the plugin \"./halves.so\": there is no such file"),
     ] {
         let scratch = Scratch::new();
         scratch.file("set.toml", plugins::SET);
         content.into_iter().for_each(|text| drop(scratch.file("halves.so", text)));
-        let output = punctual(&scratch, &["sim", "set.toml"]);
-        let said = text(&output);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(said.contains(cause), "{said}");
+        is_refused(&scratch, &["sim", "set.toml"], cause);
     }
+    let device = ["policy", "show", "/dev/zero"];
+    is_refused(&Scratch::new(), &device, "the plugin \"/dev/zero\": this is no regular file");
 }
 
 #[test]
