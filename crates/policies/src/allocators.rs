@@ -21,8 +21,9 @@ use punctual_diagnostic::Diagnostic;
 /// simulator the default.
 #[derive(Clone, Copy)]
 pub struct AllocatorOptions {
-    /// The table of policies: by default those of Punctual and of the program ([`policies`]).
-    pub policies: &'static [&'static PolicyEntry],
+    /// The table of policies; `None`: those of Punctual and of the program as of then
+    /// ([`policies`]), which a plugin may join at any time.
+    pub policies: Option<&'static [&'static PolicyEntry]>,
     /// Makes every job here, in answer to a timer, where the dispatcher's reservations could.
     pub job_by_job: bool,
     /// Room for so many tasks beside those of the set.
@@ -37,7 +38,7 @@ pub struct AllocatorOptions {
 impl Default for AllocatorOptions {
     fn default() -> AllocatorOptions {
         AllocatorOptions {
-            policies: policies(),
+            policies: None,
             job_by_job: false,
             room: 0,
             costs: Costs::NONE,
@@ -47,6 +48,11 @@ impl Default for AllocatorOptions {
 }
 
 impl AllocatorOptions {
+    /// The table of policies.
+    pub(crate) fn table(&self) -> &'static [&'static PolicyEntry] {
+        self.policies.unwrap_or_else(policies)
+    }
+
     /// Where tasks run in real time.
     #[must_use]
     pub fn in_real_time() -> AllocatorOptions {
@@ -155,7 +161,7 @@ impl Allocators {
                 (&g.policy, crate::error::place("group", &g.name, g.line))
             }
         };
-        Ok((find(self.options.policies, &policy.name, place)?, policy))
+        Ok((find(self.options.table(), &policy.name, place)?, policy))
     }
 
     /// What the dispatcher must be created with; the trace ring has 65,536 records.

@@ -10,17 +10,21 @@ mod guide;
 #[path = "common/plugins.rs"]
 mod plugins;
 
-use std::process::{Command, Output};
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{program, text, SET};
-use punctual_test_support::{clock_is_counted, missing, Scratch, PUNCTUAL};
+use punctual_test_support::{clock_is_counted, comes_true, missing, Scratch, PUNCTUAL};
 use serde_json::Value;
+
+fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static CPU: Mutex<()> = Mutex::new(());
+    CPU.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What the program said; one after the other, since all sets here are for one CPU.
 fn output(command: &mut Command) -> Output {
-    static CPU: Mutex<()> = Mutex::new(());
-    let _one = CPU.lock().unwrap_or_else(PoisonError::into_inner);
+    let _cpu = one_at_a_time();
     command.output().expect("the program starts")
 }
 
@@ -83,4 +87,40 @@ fn the_user_host_runs_a_plugin() {
     let mut command = Command::new(&*PUNCTUAL);
     command.args(["run", "--overload", "--json", "set.toml"]);
     meets_its_deadlines(command.current_dir(scratch.folder()), "halves");
+}
+
+/// No run before it has loaded that plugin.
+#[test]
+fn a_reload_loads_a_plugin() {
+    let scratch = Scratch::new();
+    plugins::write(&scratch);
+    let by_name = plugins::SET.replace("{ plugin = \"./halves.so\" }", "\"edf\"");
+    scratch.file("set.toml", &by_name.replace("\"1s\"", "\"60s\""));
+    let punctual = |args: &[&str]| {
+        let mut command = Command::new(&*PUNCTUAL);
+        command.args(args).current_dir(scratch.folder());
+        command.env("PUNCTUAL_STATE_DIR", scratch.folder()).stderr(Stdio::null());
+        command
+    };
+    let _cpu = one_at_a_time();
+    let run = punctual(&["run", "--overload", "--json", "set.toml"]).stdout(Stdio::piped()).spawn();
+    let mut run = run.expect("the program starts");
+    let reloads = || {
+        let mut reload = punctual(&["reload", "set.toml"]);
+        reload.stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    // Of the same file: the run is there then.
+    let there = comes_true(|| run.try_wait().is_ok_and(|end| end.is_some()) || reloads());
+    scratch.file("set.toml", &plugins::SET.replace("\"1s\"", "\"60s\""));
+    let reloaded = there && reloads();
+    // SAFETY: a plain system call; the process is not waited for yet, so the number is its own.
+    unsafe { libc::kill(run.id() as i32, libc::SIGINT) };
+    let output = run.wait_with_output().expect("it ends");
+    if output.status.code() == Some(4) && !clock_is_counted() {
+        return missing(text(&output));
+    }
+    let document: Value = serde_json::from_slice(&output.stdout).expect("results");
+    assert!(reloaded, "{document:#}");
+    let change = &document["result"]["policy_changes"][0];
+    assert_eq!([&change["from"], &change["to"]], ["edf", "halves"], "{document:#}");
 }

@@ -244,7 +244,7 @@ pub const ENTRY: PolicyEntry = PolicyEntry {
 
 /// With the policies of a test.
 pub fn options(policies: &'static [&'static PolicyEntry]) -> AllocatorOptions {
-    AllocatorOptions { policies, ..AllocatorOptions::default() }
+    AllocatorOptions { policies: Some(policies), ..AllocatorOptions::default() }
 }
 
 /// Of that name; `objective` orders by the least slack at the release.
