@@ -9,7 +9,7 @@ use crate::promotion::promote;
 use crate::results::Test;
 use crate::step_limit::{self, StepLimit};
 use crate::supply::{Supply, NEVER};
-use crate::{edf_response, offset_demand, response, self_suspension};
+use crate::{edf_response, offset_demand, reclaiming, response, self_suspension};
 
 /// The members of a group with their outcomes.
 pub(crate) struct GroupTest {
@@ -62,6 +62,25 @@ impl Hierarchy<'_> {
             _ => Test::ResponseTime,
         };
         GroupTest { members, outcomes, test, failure: None }
+    }
+
+    /// Processor demand, where tasks reclaim the budgets of others: then a response can take until
+    /// the deadline.
+    pub(crate) fn test_reclaiming(
+        &mut self,
+        members: Vec<AnalysedTask>,
+        supply: &Supply,
+        host: &Interference,
+    ) -> GroupTest {
+        let mut test = self.test_by_deadline(members, supply, host);
+        for (m, outcome) in test.members.iter().zip(&mut test.outcomes) {
+            if !m.segments.is_empty() {
+                *outcome = Outcome::suspension_fault(reclaiming::SUSPENDS_ITSELF);
+            } else if outcome.met == DeadlineMet::Yes {
+                *outcome = Outcome::within(m.deadline, false);
+            }
+        }
+        test
     }
 
     /// Processor demand; where it refuses within windows, the test of each job; and bounds of the

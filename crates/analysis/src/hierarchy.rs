@@ -8,6 +8,7 @@ use crate::cap::CapAnalysis;
 use crate::group_test::GroupTest;
 use crate::interference::{Interference, TableLoad};
 use crate::members::{self, Policy};
+use crate::reclaiming;
 use crate::record::{group_result, task_result};
 use crate::results::{BudgetGroupResult, Fit, GroupAnalysis, TaskAnalysis, Test};
 use crate::step_limit::{self, StepLimit};
@@ -124,8 +125,14 @@ impl<'a> Hierarchy<'a> {
         if let Some(why) = self.lacks_promotion(group, policy) {
             return self.record(&GroupTest::all_late(members), Some(&why));
         }
+        if policy == Policy::Reclaiming {
+            if let Some(why) = reclaiming::obstacle(&members, &host) {
+                return self.record(&GroupTest::all_late(members), Some(&why));
+            }
+        }
         let test = match policy {
             Policy::Edf | Policy::Finish => self.test_by_deadline(members, supply, &host),
+            Policy::Reclaiming => self.test_reclaiming(members, supply, &host),
             Policy::Own(test) => self.test_by_own(test, members, supply, &host),
             _ => self.test_by_priority(policy, members, supply, &host),
         };

@@ -215,6 +215,10 @@ pub(crate) fn host_work(
             add(None, period, 0, (costs.release + costs.timer).saturating_mul(parts));
             add(None, period, period, (switches + end).saturating_mul(parts));
         }
+        if policy == Some(Policy::Reclaiming) {
+            // The 0-lag time, of a release and of each suspension. Further jobs are on the budget.
+            add(None, period, late, costs.timer.saturating_mul(1 + suspensions));
+        }
         if policy == Some(Policy::Dual) {
             // The promotion: a timer, and the job may preempt once more.
             add(None, period, late, switches + costs.timer);

@@ -43,6 +43,7 @@ mod offset_demand;
 mod overload;
 mod own_test;
 mod promotion;
+mod reclaiming;
 mod record;
 mod reserved_time;
 mod response;

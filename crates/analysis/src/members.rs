@@ -22,6 +22,8 @@ pub(crate) enum Policy<'s> {
     /// By the set's own priorities.
     Fp,
     Edf,
+    /// By the finish; tasks reclaim the budgets of others.
+    Reclaiming,
     /// By the start of windows.
     Table,
     /// A mandatory part above all optional ones.
@@ -78,6 +80,7 @@ impl<'s> Policy<'s> {
             Policy::Rm | Policy::Dm | Policy::Fp | Policy::Edf | Policy::Table => true,
             Policy::Objective(_) => true,
             Policy::Imprecise | Policy::Dual | Policy::Finish | Policy::Fair => false,
+            Policy::Reclaiming => false,
             // That follows from its implementation, which admission does not have.
             Policy::Ranked(_) | Policy::Own(_) => false,
         }
@@ -86,6 +89,7 @@ impl<'s> Policy<'s> {
     /// As the task set has it; `None`: there is no test for it.
     pub(crate) fn of(spec: &'s PolicySpec) -> Option<Policy<'s>> {
         match &spec.order {
+            None if spec.reclaim => return Some(Policy::Reclaiming),
             Some(order) if order.is_finish() => return Some(Policy::Finish),
             Some(order) => return (!order.uses_release()).then_some(Policy::Objective(order)),
             None if spec.takes_weights() => return Some(Policy::Fair),
@@ -124,7 +128,8 @@ impl<'s> Policy<'s> {
             Policy::Dual => i128::from(priority) - BAND,
             Policy::Objective(order) => i128::from(order.priority(of)),
             Policy::Ranked(Rank(priority)) => i128::from(priority(of)),
-            Policy::Edf | Policy::Finish | Policy::Table | Policy::Fair | Policy::Own(_) => 0,
+            Policy::Edf | Policy::Finish | Policy::Reclaiming => 0,
+            Policy::Table | Policy::Fair | Policy::Own(_) => 0,
         }
     }
 }
@@ -262,7 +267,7 @@ fn of_task(index: usize, task: &TaskSpec, policy: Policy<'_>) -> AnalysedTask {
         // It keeps the rest of a budget from one job to the next, within its bandwidth.
         (Some(ServerKind::SoftConstantBandwidth), _, _) => Deferral::CutToBandwidth,
         (_, false, _) => Deferral::Never,
-        (_, true, Policy::Edf) => Deferral::CutToBandwidth,
+        (_, true, Policy::Edf | Policy::Reclaiming) => Deferral::CutToBandwidth,
         (_, true, _) => Deferral::KeepsBudget,
     };
     // The dispatcher orders jobs of reservations by index; for jobs of a policy no order is known.

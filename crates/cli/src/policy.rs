@@ -31,6 +31,8 @@ struct Description {
     /// Whether its tasks have a `weight` in place of `period` and `budget`, and the set may give
     /// its `quantum`, in a table beside `name`.
     takes_weights: bool,
+    /// Whether its tasks may reclaim unused budget: `reclaim = true`, in a table beside `name`.
+    takes_reclaim: bool,
     /// The tables of a set that may name it; a set may name a policy at its top as well.
     tables: &'static [&'static str],
     /// What it is.
@@ -59,14 +61,15 @@ enum Key {
 impl Description {
     fn of(entry: &PolicyEntry, key: Key) -> Description {
         let PolicyEntry { info, order, wakeup_rule, .. } = *entry;
-        let PolicyInfo { name, title, source, limits, takes_order, takes_weights, tables, .. } =
-            *info;
+        let PolicyInfo { name, title, source, limits, tables, .. } = *info;
+        let PolicyInfo { takes_order, takes_weights, takes_reclaim, .. } = *info;
         let order = order.iter().map(|attribute| attribute_name(*attribute)).collect();
         Description {
             name,
             key,
             takes_order,
             takes_weights,
+            takes_reclaim,
             tables,
             title,
             source,
@@ -111,6 +114,11 @@ impl Description {
             Key::Policy if self.takes_weights => format!(
                 "policy = \"{}\", or {{ name = \"{}\", quantum = \"4ms\" }}, at the top or in a \
                  [[group]]",
+                self.name, self.name
+            ),
+            Key::Policy if self.takes_reclaim => format!(
+                "policy = \"{}\", at the top or in a [[group]]; at the top also {{ name = \"{}\", \
+                 reclaim = true }}, so that tasks take the budgets that others do not use",
                 self.name, self.name
             ),
             Key::Policy => format!("policy = \"{}\", at the top or in a [[group]]", self.name),

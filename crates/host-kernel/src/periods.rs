@@ -41,12 +41,14 @@ impl Interval {
     }
 }
 
-/// How a release ended: when, what it used, and what its task gave up of its budget, ns.
+/// How a release ended: when, what it used, what its task gave up of its budget, and what it
+/// executed beyond that, ns.
 struct Ended {
     at: u64,
     end: JobEnd,
     used: u64,
     unused: u64,
+    extended: u64,
 }
 
 struct TaskRecords {
@@ -221,13 +223,13 @@ impl DomainPeriods {
                 }
                 task.periods.released(NewRelease { number, release, deadline, assigned });
             }
-            ReleaseEvent::Ended { at, index, end, used, unused, .. } => {
+            ReleaseEvent::Ended { at, index, end, used, unused, extended, .. } => {
                 let end = end.into();
-                self.tasks[index as usize].ended = Some(Ended { at, end, used, unused });
+                self.tasks[index as usize].ended = Some(Ended { at, end, used, unused, extended });
             }
             ReleaseEvent::Replenished { at, index, used, unused, .. } => {
-                let end = JobEnd::Replenished;
-                self.tasks[index as usize].ended = Some(Ended { at, end, used, unused });
+                let (end, extended) = (JobEnd::Replenished, 0);
+                self.tasks[index as usize].ended = Some(Ended { at, end, used, unused, extended });
             }
             ReleaseEvent::Lost { index, first, count, .. } => {
                 let periods = &self.tasks[index as usize].periods;
@@ -273,8 +275,9 @@ impl DomainPeriods {
             interval.started.into_iter().for_each(|at| task.periods.started(at));
         }
         task.periods.executed(if count > 0 { executed } else { used });
-        if let Some(Ended { at, end, unused, .. }) = ended {
+        if let Some(Ended { at, end, unused, extended, .. }) = ended {
             task.periods.unused(unused);
+            task.periods.extended(extended);
             match end {
                 JobEnd::Replenished => task.periods.replenished(at),
                 _ => task.periods.ended(end, at),

@@ -357,8 +357,8 @@ impl Engine {
                         watcher.period(&period);
                     }
                 }
-                ReleaseEvent::Ended { task, end, at, unused, .. } => {
-                    tasks[task.0 as usize].ended(end, at, unused)
+                ReleaseEvent::Ended { task, end, at, unused, extended, .. } => {
+                    tasks[task.0 as usize].ended(end, at, unused, extended)
                 }
                 ReleaseEvent::Replenished { task, at, unused, .. } => {
                     tasks[task.0 as usize].replenished(at, unused)

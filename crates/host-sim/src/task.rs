@@ -107,9 +107,10 @@ impl Task {
     }
 
     /// The latest release is over; the task gave up `unused` ns of its budget.
-    pub(crate) fn ended(&mut self, end: End, at: u64, unused: u64) {
+    pub(crate) fn ended(&mut self, end: End, at: u64, unused: u64, extended: u64) {
         self.ended = true;
         self.periods.unused(unused);
+        self.periods.extended(extended);
         self.periods.ended(end.into(), at);
     }
 

@@ -57,9 +57,11 @@ fn a_hundred_times_the_virtual_time_takes_no_further_allocation() {
          \"50ms\", seed = 1 }",
     ];
     let set = set("edf", &tasks);
-    for job_by_job in [false, true] {
-        let (short, few) = allocations(&set, 100 * MS, job_by_job);
-        let (long, many) = allocations(&set, 10_000 * MS, job_by_job);
+    let mut reclaiming = set.clone();
+    reclaiming.policy.reclaim = true;
+    for (set, job_by_job) in [(&set, false), (&set, true), (&reclaiming, false)] {
+        let (short, few) = allocations(set, 100 * MS, job_by_job);
+        let (long, many) = allocations(set, 10_000 * MS, job_by_job);
         assert!(many > 50 * few, "{few} and {many} releases");
         assert_eq!(short, long, "job by job: {job_by_job}");
     }

@@ -56,7 +56,9 @@ impl Engine {
                     let next = NewRelease { number, release, deadline, assigned };
                     self.released(task, next, budget, late);
                 }
-                ReleaseEvent::Ended { task, end, unused, .. } => self.ended(task, end, unused, now),
+                ReleaseEvent::Ended { task, end, unused, extended, .. } => {
+                    self.ended(task, end, (unused, extended), now)
+                }
                 ReleaseEvent::Replenished { at, task, unused, .. } => {
                     if let Some(m) = self.member(task) {
                         m.periods.unused(unused);
@@ -95,7 +97,7 @@ impl Engine {
         self.members.get_mut(task.0 as usize)?.as_deref_mut()
     }
 
-    fn ended(&mut self, task: TaskId, end: End, unused: u64, now: u64) {
+    fn ended(&mut self, task: TaskId, end: End, (unused, extended): (u64, u64), now: u64) {
         let Some(m) = self.member(task) else { return };
         let mut completed = now;
         if let MemberKind::Thread(control) = &m.kind {
@@ -105,6 +107,7 @@ impl Engine {
                 .unwrap_or(now);
         }
         m.periods.unused(unused);
+        m.periods.extended(extended);
         m.periods.ended(end.into(), completed);
     }
 

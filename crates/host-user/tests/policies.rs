@@ -221,6 +221,32 @@ fn under_every_kind_of_server_of_a_task_all_requests_are_served() {
     }
 }
 
+/// A task that always wants to execute takes what another one leaves of its budget.
+#[test]
+fn unused_budgets_are_reclaimed_and_the_task_that_leaves_them_misses_nothing() {
+    let text = "policy = { name = \"edf\", reclaim = true }\n\
+                [[task]]\nname = \"greedy\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
+                work = { spin = \"forever\" }\n\
+                [[task]]\nname = \"modest\"\nperiod = \"20ms\"\nbudget = \"8ms\"\n\
+                work = { spin = \"2ms\" }\n";
+    let Some(periods) = carried_out(text, 700 * MS) else { return };
+    let received = |periods: &[Period]| -> Vec<u64> {
+        periods.iter().filter(|p| p.task == 0).map(|p| p.received).collect()
+    };
+    let expected = received(&simulated(text, 700 * MS));
+    assert!(expected[0] < 3 * MS && expected[1] > 8 * MS, "{expected:?}");
+    let mine: Vec<&Period> = periods.iter().filter(|p| p.task == 0).collect();
+    assert!(mine.iter().all(|p| p.assigned >= 2 * MS), "{mine:?}");
+    judge_timing(|| {
+        // In every other period both are released: what the rules of one period give.
+        let mean = |all: &[u64]| all.iter().sum::<u64>() / all.len() as u64;
+        let (got, want) = (mean(&received(&periods)), mean(&expected));
+        assert!(got.abs_diff(want) < want / 10, "{got} ns in a period, {want} simulated");
+        let missed = periods.iter().filter(|p| p.miss).count();
+        assert_eq!(missed, 0, "{periods:?}");
+    });
+}
+
 /// A task whose load steps up after 50 releases: its budget follows, down from the whole one and up
 /// again, and the task beside it misses nothing.
 #[test]

@@ -133,6 +133,7 @@ struct punctual_calls {
 	uint64_t (*executed)(struct punctual_context *, uint32_t);
 	int (*set_timer)(struct punctual_context *, uint64_t);
 	int (*cancel_timer)(struct punctual_context *);
+	int (*extend)(struct punctual_context *, uint64_t);
 };
 
 /* The time of this instant. */
@@ -207,6 +208,12 @@ static inline int punctual_set_timer(struct punctual_context *context, uint64_t 
 static inline int punctual_cancel_timer(struct punctual_context *context)
 {
 	return context->calls->cancel_timer(context);
+}
+
+/* Adds time that is sure to remain beside the budgets of others to what is left of the release. */
+static inline int punctual_extend(struct punctual_context *context, uint64_t ns)
+{
+	return context->calls->extend(context, ns);
 }
 
 /* By what the jobs of the group are selected; the next one where the one before is equal. */

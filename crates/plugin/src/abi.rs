@@ -152,6 +152,7 @@ pub struct PluginCalls {
     pub executed: unsafe extern "C" fn(*mut PluginContext, u32) -> u64,
     pub set_timer: unsafe extern "C" fn(*mut PluginContext, u64) -> c_int,
     pub cancel_timer: unsafe extern "C" fn(*mut PluginContext) -> c_int,
+    pub extend: unsafe extern "C" fn(*mut PluginContext, u64) -> c_int,
 }
 
 /// `struct punctual_setup`.

@@ -118,6 +118,7 @@ static CALLS: abi::PluginCalls = abi::PluginCalls {
     executed,
     set_timer,
     cancel_timer,
+    extend,
 };
 
 // SAFETY of all of them: the policy calls them through its context, with pointers to structures of
@@ -202,6 +203,11 @@ unsafe extern "C" fn cancel_timer(context: *mut abi::PluginContext) -> c_int {
             0
         })
     }
+}
+
+unsafe extern "C" fn extend(context: *mut abi::PluginContext, ns: u64) -> c_int {
+    // SAFETY: see above.
+    unsafe { with(context, refusal::NOT_HERE, |context| code(context.extend(ns))) }
 }
 
 fn job_of(job: &abi::PluginJob) -> JobParams {

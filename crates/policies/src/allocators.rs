@@ -14,7 +14,7 @@ use crate::jobs;
 use crate::policy::MemberParams;
 use crate::servers::{self, KINDS};
 use crate::slot::{Phase, Slot};
-use crate::{policies, Gsi};
+use crate::{edf, policies, Gsi};
 use punctual_diagnostic::Diagnostic;
 
 /// How allocators are made. Hosts where tasks run use [`AllocatorOptions::in_real_time`], the
@@ -161,7 +161,7 @@ impl Allocators {
                 (&g.policy, crate::error::place("group", &g.name, g.line))
             }
         };
-        Ok((find(self.options.table(), &policy.name, place)?, policy))
+        Ok((find(self.options.table(), policy, place)?, policy))
     }
 
     /// What the dispatcher must be created with; the trace ring has 65,536 records.
@@ -424,13 +424,17 @@ impl Allocators {
     }
 }
 
-/// The policy of a table that has this name.
+/// The entry of a table for this policy.
 pub(crate) fn find(
     table: &'static [&'static PolicyEntry],
-    name: &str,
+    policy: &PolicySpec,
     place: String,
 ) -> Result<&'static PolicyEntry, Diagnostic> {
-    table.iter().copied().find(|p| p.info.name == name).ok_or_else(|| {
+    if policy.reclaim {
+        return Ok(&edf::RECLAIMING);
+    }
+    let name = &policy.name;
+    table.iter().copied().find(|p| p.info.name == *name).ok_or_else(|| {
         let names: Vec<&str> = table.iter().map(|p| p.info.name).collect();
         refused(
             place,

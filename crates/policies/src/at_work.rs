@@ -29,7 +29,7 @@ impl AtWork {
         setup: &Setup<'_>,
         longest_answer: Option<u64>,
     ) -> Result<AtWork, Diagnostic> {
-        let own = POLICIES.iter().chain(&KINDS).any(|own| std::ptr::eq(*own, entry));
+        let own = POLICIES.iter().chain(&KINDS).any(|own| std::ptr::eq(own.info, entry.info));
         let (policy, stopped) = if own {
             ((entry.make)(entry, setup)?, None)
         } else {

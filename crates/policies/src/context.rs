@@ -167,6 +167,28 @@ impl Context<'_> {
         slot.release.left = slot.granted - slot.used;
     }
 
+    /// Adds `ns` to the budget that is left of the release in flight: time that is sure to remain
+    /// beside the budgets of others. Results count what of it was executed as assigned.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`] between two releases; [`Refusal::Busy`] for a task that a reservation
+    /// releases, and for a member that is paced, whose budgets [`Context::begin_release`] has.
+    pub fn extend(&mut self, ns: u64) -> Result<(), Refusal> {
+        let slot = &mut self.slots[self.place];
+        match slot.phase {
+            Phase::Open if slot.paced => Err(Refusal::Busy),
+            Phase::Open => {
+                let ns = ns.min(u64::MAX - slot.granted);
+                slot.granted += ns;
+                slot.extended += ns;
+                slot.release.left = slot.granted.saturating_sub(slot.used);
+                Ok(())
+            }
+            Phase::Reserved(_) => Err(Refusal::Busy),
+            _ => Err(Refusal::Nothing),
+        }
+    }
+
     /// What the job in flight does; `None` without one.
     pub fn standing(&self) -> Option<Standing> {
         self.slot().current_job(self.gsi).and_then(|job| self.gsi.standing(job))

@@ -3,7 +3,7 @@
 use punctual_dispatcher::Attribute;
 use punctual_taskset::registry;
 
-use crate::{standard, PolicyEntry};
+use crate::{reclaiming, standard, PolicyEntry};
 
 /// The finish of a job decides; priorities are not looked at.
 pub(crate) static POLICY: PolicyEntry = PolicyEntry {
@@ -14,3 +14,7 @@ pub(crate) static POLICY: PolicyEntry = PolicyEntry {
     timers: false,
     make: standard::make,
 };
+
+/// With the option `reclaim`.
+pub(crate) static RECLAIMING: PolicyEntry =
+    PolicyEntry { timers: true, make: reclaiming::make, ..POLICY };

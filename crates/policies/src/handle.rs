@@ -197,6 +197,7 @@ impl Allocators {
         slot.cut = false;
         slot.cut_off = 0;
         slot.idle = 0;
+        slot.extended = 0;
         slot.granted = budget;
         slot.used = 0;
         slot.release.number = slot.number + number;
@@ -274,6 +275,9 @@ impl Allocators {
         let slot = &mut self.slots[s];
         slot.open = false;
         slot.job = None;
+        let all = slot.take_back_extension() && slot.used >= slot.granted;
+        // Its own budget was executed, and what it had beyond that was not promised.
+        let end = if end == End::Expired && all { End::Exhausted } else { end };
         let remaining = slot.granted.saturating_sub(slot.used);
         if slot.member.task() == TaskId::NONE {
             return;
@@ -289,6 +293,7 @@ impl Allocators {
             used: slot.used,
             remaining,
             unused: slot.cut_off + left,
+            extended: slot.extended,
         });
     }
 

@@ -37,6 +37,7 @@ mod per_release;
 mod period_builder;
 mod policy;
 mod policy_swap;
+mod reclaiming;
 mod registered;
 mod release;
 mod release_event;

@@ -118,6 +118,11 @@ impl PeriodBuilder {
         self.latest.unused += ns;
     }
 
+    /// The task executed `ns` beyond its budget, in time that its policy added to it.
+    pub fn extended(&mut self, ns: u64) {
+        self.latest.assigned += ns;
+    }
+
     /// The dispatcher (or the observer) itself was late.
     pub fn woken_late(&mut self) {
         self.latest.woken_late = true;

@@ -50,7 +50,7 @@ impl PolicySwap {
                 Some(g) => place("group", &to.groups[g].name, to.groups[g].line),
             };
             keeps_weights(before, policy).map_err(|(cause, help)| refused(&*place, cause, help))?;
-            let entry = find(options.table(), &policy.name, place)?;
+            let entry = find(options.table(), policy, place)?;
             let members = (to.tasks.len() + servers::members(to, domain).len()) as u32;
             let (set, costs, members) = (to, options.costs, members + options.room);
             let setup = Setup { set, domain, group, policy, costs, members };

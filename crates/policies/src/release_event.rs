@@ -36,7 +36,10 @@ pub enum ReleaseEvent {
     },
     /// A release is over: `used` is the execution time, `remaining` the budget left, `unused` the
     /// part of the budget that the task gave up: at completion, by a suspension that lasted until
-    /// the finish, or by one after which the wake-up rule cut the budget.
+    /// the finish, or by one after which the wake-up rule cut the budget; `extended` what it
+    /// executed beyond its budget, in time that its policy added ([`Context::extend`]).
+    ///
+    /// [`Context::extend`]: crate::Context::extend
     Ended {
         at: u64,
         task: TaskId,
@@ -46,6 +49,7 @@ pub enum ReleaseEvent {
         used: u64,
         remaining: u64,
         unused: u64,
+        extended: u64,
     },
     /// Releases `first .. first + count` were never made: the dispatcher was not advanced in time,
     /// or had no room for a job.

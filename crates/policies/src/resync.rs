@@ -91,6 +91,7 @@ impl Allocators {
             slot.cut = false;
             slot.cut_off = 0;
             slot.idle = 0;
+            slot.extended = 0;
             slot.granted = gsi.used(job) + gsi.remaining(job);
             if self.at_work[slot.by as usize].policy.rows(&slot.member) > 0 {
                 // The execution in its earlier windows is lost; of several, this has a part only.

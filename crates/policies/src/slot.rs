@@ -83,6 +83,8 @@ pub(crate) struct Slot {
     pub(crate) cut_off: u64,
     /// Idle time that the host charged to the release in flight, ns: in `used`.
     pub(crate) idle: u64,
+    /// What its policy has added to the release in flight beyond its budget, ns: in `granted`.
+    pub(crate) extended: u64,
     /// Its present reservation has made a release that was reported.
     pub(crate) seen: bool,
     /// Its budget, and its execution in jobs that have ended, ns.
@@ -142,6 +144,7 @@ impl Slot {
             cut: false,
             cut_off: 0,
             idle: 0,
+            extended: 0,
             seen: false,
             granted: 0,
             used: 0,
@@ -179,7 +182,7 @@ impl Slot {
         self.error -= settled;
         self.assigned = budget;
         self.granted = (budget as i64).saturating_sub(settled).max(0) as u64;
-        (self.used, self.cut_off, self.idle) = (0, 0, 0);
+        (self.used, self.cut_off, self.idle, self.extended) = (0, 0, 0, 0);
         self.release = Release { number: self.number, at, deadline, left: self.granted, part: 0 };
         self.number += 1;
         settled
@@ -202,6 +205,19 @@ impl Slot {
         let left = if exhausted { 0 } else { remaining };
         let unused = self.cut_off + left;
         Replenished { at, number: self.release.number, used: self.used, remaining, unused }
+    }
+
+    /// The release in flight is over: takes back what was added to it and was not executed, so that
+    /// what is left, and what was cut off, is of its own budget. Whether something was added.
+    pub(crate) fn take_back_extension(&mut self) -> bool {
+        if self.extended == 0 {
+            return false;
+        }
+        let own = self.granted + self.cut_off - self.extended;
+        self.extended = self.extended.min(self.used.saturating_sub(own));
+        self.cut_off = self.cut_off.min(own.saturating_sub(self.used));
+        self.granted = own - self.cut_off + self.extended;
+        true
     }
 
     /// The release in flight has executed `ns` in a job that is over.

@@ -73,7 +73,9 @@ pub fn figures(results: &Results, view: &View) -> String {
     out.push('\n');
     out.push_str(&lines(&legend(results, wide), Ink::Faint, view));
     for task in &results.tasks {
-        out.push_str(&adaptive(task).map(|text| wrap(&text, 0, width)).unwrap_or_default());
+        for text in [adaptive(task), reclaimed(task)].into_iter().flatten() {
+            out.push_str(&wrap(&text, 0, width));
+        }
     }
     if wide {
         out.push_str(&dispatchers(results, width));
@@ -301,6 +303,12 @@ fn adaptive(task: &TaskResult) -> Option<String> {
         count(b.exhausted, "period"),
         time(task.budget_ns),
     ))
+}
+
+/// What a task executed beyond its budgets.
+fn reclaimed(task: &TaskResult) -> Option<String> {
+    let ns = task.reclaimed_ns.filter(|&ns| ns > 0)?.checked_div(task.periods)?;
+    Some(format!("{} reclaimed {} beyond its budget in each period", task.name, time(ns)))
 }
 
 /// The dispatchers' own figures.

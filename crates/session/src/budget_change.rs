@@ -33,7 +33,7 @@ pub fn with_budget(
             format!("use 1 ns to {}", fmt_ns(task.deadline)),
         );
     }
-    let reserved = RESERVED.contains(&set.policy.name.as_str());
+    let reserved = RESERVED.contains(&set.policy.name.as_str()) && !set.policy.reclaim;
     if !reserved || task.group.is_some() || !task.is_released_each_period() {
         return refuse(
             "its policy makes each job by itself".to_owned(),

@@ -60,11 +60,12 @@ pub(crate) fn changes(from: &TaskSet, to: &TaskSet, at_ns: u64) -> Vec<PolicyCha
     [None].into_iter().chain(groups).filter(differ).map(change).collect()
 }
 
-/// A policy's name, and its order where it has one.
+/// A policy's name, with its order or its option where it has one.
 fn described(policy: &PolicySpec) -> String {
-    match &policy.order {
-        Some(order) => format!("{} ({})", policy.name, order.text()),
-        None => policy.name.clone(),
+    match (&policy.order, policy.reclaim) {
+        (Some(order), _) => format!("{} ({})", policy.name, order.text()),
+        (None, true) => format!("{} (reclaim)", policy.name),
+        (None, false) => policy.name.clone(),
     }
 }
 

@@ -194,6 +194,7 @@ impl Found<'_, '_> {
                 (key.to_owned(), "a list of CPU numbers", help.to_owned())
             }
             ("work", ..) => (key.to_owned(), wanted, self.as_work()),
+            ("reclaim", ..) => (key.to_owned(), "true or false", "write reclaim = true".to_owned()),
             _ => (self.name().to_owned(), wanted, self.in_form(wanted)),
         };
         Explained {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::duration::fmt_ns;
 use crate::format::{self, Task};
 use crate::problems::Problems;
+use crate::reclaim::PART_FOR_TASKS;
 use crate::value::{place, At, Positive, Span};
 use crate::{DomainId, PolicySpec, ServerSpec, TaskSet, TaskSpec, DURATION_LIMIT, LEAST_PERIOD};
 
@@ -19,10 +20,6 @@ pub const LEAST_QUANTUM: u64 = LEAST_PERIOD;
 
 /// The longest quantum, ns.
 pub const LONGEST_QUANTUM: u64 = 1_000_000_000;
-
-/// The part of a CPU that is sure at the top, where no server says it, as a fraction: what the
-/// hosts promise at most (docs/check.md).
-const AT_THE_TOP: (u64, u64) = (9, 10);
 
 /// The longest time without execution at the top, ns: a hold of the user host's real-time limit
 /// (docs/check.md, "The cap"); that of the kernel host is shorter.
@@ -59,7 +56,7 @@ impl FairShare {
             count += 1;
         }
         let (budget, period, blackout) = match group.map(|group| &set.groups[group].server) {
-            None => (AT_THE_TOP.0, AT_THE_TOP.1, HOLD),
+            None => (PART_FOR_TASKS.0, PART_FOR_TASKS.1, HOLD),
             // All of one budget at once, and the next one as late as it can.
             Some(ServerSpec::Periodic { period, budget, .. }) => {
                 (*budget, *period, period.saturating_sub(*budget).saturating_add(*period))

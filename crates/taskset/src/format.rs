@@ -295,11 +295,19 @@ pub(crate) struct PolicyName(pub(crate) String);
 #[schemars(inline, extend(
     "oneOf" = [{ "required": ["name"] }, { "required": ["plugin"] }],
     "if" = { "required": ["name"], "properties": { "name": { "const": "objective" } } },
-    "then" = { "required": ["order"], "not": { "required": ["quantum"] } },
+    "then" = {
+        "required": ["order"],
+        "not": { "anyOf": [{ "required": ["quantum"] }, { "required": ["reclaim"] }] }
+    },
     "else" = {
         "not": { "required": ["order"] },
-        "if": { "required": ["quantum"] },
-        "then": { "required": ["name"], "properties": { "name": { "enum": ["wfq", "sfq"] } } }
+        "allOf": [{
+            "if": { "required": ["quantum"] },
+            "then": { "required": ["name"], "properties": { "name": { "enum": ["wfq", "sfq"] } } }
+        }, {
+            "if": { "required": ["reclaim"] },
+            "then": { "required": ["name"], "properties": { "name": { "const": "edf" } } }
+        }]
     }
 ))]
 pub(crate) struct PolicyTable {
@@ -312,6 +320,8 @@ pub(crate) struct PolicyTable {
     pub(crate) order: Option<At<String>>,
     /// For the policies wfq and sfq: the budget of each job, 100us to 1s; default 4ms.
     pub(crate) quantum: Option<At<Positive>>,
+    /// For the policy edf: tasks reclaim the budgets that others do not use.
+    pub(crate) reclaim: Option<At<bool>>,
 }
 
 impl Forms for Policy {

@@ -134,7 +134,7 @@ pub struct BudgetGroupSpec {
     pub line: Option<u32>,
 }
 
-/// A policy by name, with its order or its quantum where it takes one.
+/// A policy by name, with its order, its quantum or another option where it takes one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PolicySpec {
     /// One of the [registry](crate::registry::POLICIES), or that of a program's own policy.
@@ -149,13 +149,16 @@ pub struct PolicySpec {
     /// [`DEFAULT_QUANTUM`](crate::DEFAULT_QUANTUM).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantum: Option<u64>,
+    /// Of `edf`: tasks reclaim the budgets that others do not use.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reclaim: bool,
 }
 
 impl PolicySpec {
     /// A policy that needs its name only.
     #[must_use]
     pub fn named(name: impl Into<String>) -> PolicySpec {
-        PolicySpec { name: name.into(), plugin: None, order: None, quantum: None }
+        PolicySpec { name: name.into(), plugin: None, order: None, quantum: None, reclaim: false }
     }
 
     /// The policy `objective` with this order.

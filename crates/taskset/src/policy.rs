@@ -10,7 +10,8 @@ use crate::problems::Problems;
 use crate::registry::{load_plugin, names, policies, SERVERS};
 use crate::value::{ns, At, Span};
 use crate::{
-    fair, Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes, TaskSpec,
+    fair, reclaim, Arrival, GroupSpec, Objective, PolicyInfo, PolicySpec, ReleaseAttributes,
+    TaskSpec,
 };
 use punctual_diagnostic::Diagnostic;
 
@@ -28,13 +29,13 @@ pub(crate) fn check(
     problems: &mut Problems<'_>,
 ) -> Option<PolicySpec> {
     let found = policy.as_ref()?;
-    let (at, PolicyName(name), order, quantum) = match &found.value {
-        Policy::Name(name) => (&found.span, name, &None, &None),
+    let (at, PolicyName(name), order, quantum, reclaim) = match &found.value {
+        Policy::Name(name) => (&found.span, name, &None, &None, &None),
         Policy::Table(table @ PolicyTable { plugin: Some(_), .. }) => {
             return plugin(table, folder, problems)
         }
-        Policy::Table(PolicyTable { name: Some(name), order, quantum, .. }) => {
-            (&name.span, &name.value, order, quantum)
+        Policy::Table(PolicyTable { name: Some(name), order, quantum, reclaim, .. }) => {
+            (&name.span, &name.value, order, quantum, reclaim)
         }
         Policy::Table(PolicyTable { name: None, .. }) => {
             problems.fault(
@@ -45,20 +46,22 @@ pub(crate) fn check(
             return None;
         }
     };
-    let &PolicyInfo { name, takes_order, takes_weights, .. } = match known(name) {
+    let info = match known(name) {
         Ok(info) => info,
         Err(texts) => {
             problems.add(at, || texts);
             return None;
         }
     };
+    let &PolicyInfo { name, takes_order, takes_weights, .. } = info;
     fair::quantum(name, takes_weights, quantum, problems);
+    let reclaim = reclaim::check(info, reclaim, problems);
     match order {
         None if takes_order => {
             problems.fault(at, needs_order(name), WITH_ORDER);
             None
         }
-        None => Some(PolicySpec { quantum: ns(quantum), ..PolicySpec::named(name) }),
+        None => Some(PolicySpec { quantum: ns(quantum), reclaim, ..PolicySpec::named(name) }),
         Some(order) if !takes_order => {
             let cause = format!("the policy {} has an order of its own", quote(name));
             problems.fault_of_key(&order.span, cause, "remove it, or use the policy \"objective\"");
@@ -82,6 +85,7 @@ fn plugin(table: &PolicyTable, folder: &Path, problems: &mut Problems<'_>) -> Op
         (table.name.as_ref().map(|name| &name.span), "the name of a plugin's policy is in it"),
         (table.order.as_ref().map(|order| &order.span), "a plugin's policy has its own order"),
         (table.quantum.as_ref().map(|q| &q.span), "a plugin's policy takes no quantum"),
+        (table.reclaim.as_ref().map(|r| &r.span), "a plugin's policy does not reclaim"),
     ];
     if let Some((at, cause)) = keys.into_iter().find_map(|(at, cause)| Some((at?, cause))) {
         problems.fault_of_key(at, cause, "remove it");

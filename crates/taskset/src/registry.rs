@@ -28,6 +28,9 @@ pub struct PolicyInfo {
     /// Whether its tasks have weights in place of periods and budgets, and a set may give its
     /// quantum: `policy = { name = "NAME", quantum = "4ms" }`.
     pub takes_weights: bool,
+    /// Whether its tasks may reclaim the budgets that others do not use: `policy = { name = "NAME",
+    /// reclaim = true }`.
+    pub takes_reclaim: bool,
     /// How admission tests its groups, for a policy of the program; that of Punctual's own is in
     /// `punctual-analysis`.
     pub admission: AdmissionTest,
@@ -45,6 +48,7 @@ impl PolicyInfo {
         aliases: "",
         takes_order: false,
         takes_weights: false,
+        takes_reclaim: false,
         admission: AdmissionTest::None,
         tables: &["group"],
     };
@@ -90,6 +94,7 @@ pub static EDF: PolicyInfo = PolicyInfo {
     title: "earliest deadline first",
     source: "Liu and Layland 1973; RED-Linux Table 1",
     aliases: "earliest-deadline-first deadline",
+    takes_reclaim: true,
     ..PolicyInfo::POLICY
 };
 

@@ -96,17 +96,18 @@ fn reference(index: Option<usize>, names: &[&str]) -> Option<At<String>> {
 fn policy(policy: &PolicySpec) -> At<Policy> {
     if let Some(file) = &policy.plugin {
         let plugin = Some(file.to_string_lossy().into_owned().into());
-        let (name, order, quantum) = (None, None, None);
-        return Policy::Table(PolicyTable { name, plugin, order, quantum }).into();
+        let (name, order, quantum, reclaim) = (None, None, None, None);
+        return Policy::Table(PolicyTable { name, plugin, order, quantum, reclaim }).into();
     }
     let name = PolicyName(policy.name.clone());
-    match (&policy.order, policy.quantum) {
-        (None, None) => Policy::Name(name).into(),
-        (order, quantum) => {
+    match (&policy.order, policy.quantum, policy.reclaim) {
+        (None, None, false) => Policy::Name(name).into(),
+        (order, quantum, reclaim) => {
             let order = order.as_ref().map(|order| order.text().to_owned().into());
             let quantum = quantum.map(time);
             let (name, plugin) = (Some(name.into()), None);
-            Policy::Table(PolicyTable { name, plugin, order, quantum }).into()
+            let reclaim = reclaim.then(|| true.into());
+            Policy::Table(PolicyTable { name, plugin, order, quantum, reclaim }).into()
         }
     }
 }

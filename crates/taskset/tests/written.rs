@@ -218,8 +218,14 @@ prop_compose! {
             }
         }
         let set = TaskSet { domains, policy, duration, tasks, groups, budget_groups };
-        if set.policy.takes_weights() { by_weight(set) } else { set }
+        if set.policy.takes_weights() { by_weight(set) } else { with_options(set) }
     }
+}
+
+/// Every other set under edf reclaims.
+fn with_options(mut set: TaskSet) -> TaskSet {
+    set.policy.reclaim = set.policy.name == "edf" && set.tasks.len() % 2 == 1;
+    set
 }
 
 /// Without what no set under a policy with weights has.

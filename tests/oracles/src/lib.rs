@@ -5,6 +5,7 @@
 mod admitted;
 mod costs;
 mod random;
+mod reclaiming;
 mod resource_model;
 mod served;
 mod shares;
@@ -15,6 +16,7 @@ mod watch;
 pub use admitted::check_admitted;
 pub use costs::{costs, enlarged};
 pub use random::{flat, Flat, Random};
+pub use reclaiming::reclaiming;
 pub use resource_model::{model_accepts, served_by_deadline};
 pub use served::{with_adaptive_budgets, with_servers};
 pub use shares::with_shares;

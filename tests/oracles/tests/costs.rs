@@ -3,7 +3,7 @@
 
 use punctual_analysis::{analyse_within, Capacity, Fit, Ppm, WHOLE};
 use punctual_oracles::{
-    costs, enlarged, flat, hierarchy, seeds, simulate_with, table, timed, Flat, Random,
+    costs, enlarged, flat, hierarchy, reclaiming, seeds, simulate_with, table, timed, Flat, Random,
 };
 use punctual_taskset::{Arrival, TaskSet};
 
@@ -60,6 +60,15 @@ fn no_set_released_at_once_and_admitted_with_the_costs_misses() {
     for policy in ["rm", "dm", "fp", "edf"] {
         none_misses(|random| flat(policy, Flat::Critical, random), 300);
     }
+}
+
+#[test]
+fn no_set_whose_tasks_reclaim_admitted_with_the_costs_misses() {
+    let make = |random: &mut Random| {
+        let set = flat("edf", Flat::Any, random);
+        reclaiming(set, random)
+    };
+    none_misses(make, 600);
 }
 
 #[test]

@@ -251,3 +251,15 @@ fn an_adaptive_budget_follows_its_task() {
     // 2 ms and an eighth, and what the switches of the kernel add.
     assert!((2_250_000..2_500_000).contains(&ns("last_ns")), "{budget:#}");
 }
+
+/// What two tasks do not use a third one takes, some 19 ms in each of its periods.
+#[test]
+fn tasks_reclaim_the_budgets_that_others_do_not_use() {
+    let text = include_str!("../../../../examples/reclaiming.toml");
+    let Some(ran) = example(text, &["--load", "--duration", "1s"], 0) else { return };
+    ran.all_meet_their_deadlines(&["control", "planner", "vision"]);
+    let vision = task(&ran.results, "vision");
+    let [periods, reclaimed] =
+        ["periods", "reclaimed_ns"].map(|key| vision[key].as_u64().expect("a number"));
+    assert!((14_000_000..21_000_000).contains(&(reclaimed / periods)), "{vision:#}");
+}

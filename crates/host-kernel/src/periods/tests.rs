@@ -46,6 +46,7 @@ fn over(n: u64, end: End, at: u64) -> KeyedEvent {
         used: MS,
         remaining: MS,
         unused: MS,
+        extended: 0,
     };
     KeyedEvent { event, key: Key::Made(0) }
 }
@@ -149,6 +150,7 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
             used: executed,
             remaining: 0,
             unused: cut_off,
+            extended: 0,
         };
         let p = periods_of(
             &set,

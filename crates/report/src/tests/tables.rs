@@ -191,3 +191,13 @@ fn an_adaptive_budget_has_a_line_and_its_misses_are_named_in_the_verdict() {
         format!("player missed 3 of {periods} deadlines (1 when its adaptive budget was used up).");
     assert_eq!(headline(&results), verdict);
 }
+
+#[test]
+fn what_a_task_reclaimed_has_a_line() {
+    let mut results = rich(HostKind::User, 0);
+    assert!(!shown(&results, 200).contains("reclaimed"));
+    let player = results.tasks.iter_mut().find(|t| t.name == "player").expect("it");
+    player.reclaimed_ns = Some(player.periods * 1_500_000);
+    let text = shown(&results, 200);
+    assert!(text.contains("player reclaimed 1.5 ms beyond its budget in each period"), "{text}");
+}

@@ -31,6 +31,8 @@ pub struct TaskInfo {
     pub kind: TaskKind,
     /// Its server is `adaptive`.
     pub adaptive: bool,
+    /// Its policy lets it reclaim budgets.
+    pub reclaims: bool,
 }
 
 impl TaskInfo {
@@ -38,13 +40,17 @@ impl TaskInfo {
     #[must_use]
     pub fn new(name: &str, period: u64, budget: u64, deadline: u64) -> TaskInfo {
         let (name, kind) = (name.to_owned(), TaskKind::Spin);
-        TaskInfo { name, period, budget, deadline, kind, adaptive: false }
+        TaskInfo { name, period, budget, deadline, kind, adaptive: false, reclaims: false }
     }
 
     /// All tasks of a set, in its order.
     #[must_use]
     pub fn of(set: &TaskSet) -> Vec<TaskInfo> {
-        set.tasks.iter().map(TaskInfo::of_task).collect()
+        let of = |task: &TaskSpec| TaskInfo {
+            reclaims: task.server.is_none() && set.policy_of(task.group).reclaim,
+            ..TaskInfo::of_task(task)
+        };
+        set.tasks.iter().map(of).collect()
     }
 
     /// One task as a set describes it.

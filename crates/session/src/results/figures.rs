@@ -17,6 +17,7 @@ pub(super) struct Figures {
     received: u128,
     assigned: u128,
     budgets: Assigned,
+    reclaimed: u128,
     not_ready: u64,
     pub(super) balance: Balance,
     off_1: u64,
@@ -40,6 +41,7 @@ impl Figures {
             received: 0,
             assigned: 0,
             budgets: Assigned::new(),
+            reclaimed: 0,
             not_ready: 0,
             balance: Balance::default(),
             off_1: 0,
@@ -61,6 +63,7 @@ impl Figures {
         self.received += u128::from(p.received);
         self.assigned += u128::from(p.assigned);
         self.budgets.count(p, budget);
+        self.reclaimed += u128::from(p.assigned.saturating_sub(budget));
         self.balance.count(p);
         if p.started != NEVER {
             self.latency.add(p.started.saturating_sub(p.release));
@@ -103,6 +106,7 @@ impl Figures {
             received_ns: narrow(f.received),
             assigned_ns: narrow(f.assigned),
             adaptive_budget: f.budgets.result().filter(|_| info.adaptive),
+            reclaimed_ns: info.reclaims.then(|| narrow(f.reclaimed)),
             not_ready: f.not_ready,
             long_run_ppm: f
                 .balance

@@ -57,6 +57,10 @@ pub struct TaskResult {
     /// The budgets of a task whose server is `adaptive`; `null` for any other, and without periods.
     #[serde(default)]
     pub adaptive_budget: Option<AdaptiveBudget>,
+    /// What of it a task reclaimed beyond its budgets, in all counted periods, ns; `null` where the
+    /// policy does not reclaim.
+    #[serde(default)]
+    pub reclaimed_ns: Option<u64>,
     /// Periods in which the task did not want its whole budget (it suspended itself, or was done
     /// early): no measure of the enforcer.
     pub not_ready: u64,

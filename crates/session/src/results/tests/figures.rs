@@ -150,3 +150,24 @@ fn the_budgets_of_an_adaptive_server_are_reported_and_its_misses_stay_misses() {
     assert_eq!((results.totals.missed, results.totals.short, results.exit_code()), (2, 0, 1));
     assert_eq!(of(false).tasks[0].adaptive_budget, None);
 }
+
+/// Of a budget of 100 us, 30 and 50 us more were received; the first and the last period are not
+/// counted.
+#[test]
+fn what_a_task_reclaims_is_reported_and_keeps_its_budget() {
+    let run = Run { machine: machine().into(), ..Run::new(HostKind::User, "edf", &[1]) };
+    let servo = TaskInfo::new("servo", 1_000_000, 100_000, 1_000_000);
+    let of = |reclaims| {
+        let mut c = Collector::new(run.clone(), vec![TaskInfo { reclaims, ..servo.clone() }]);
+        for (number, assigned) in [(0, 100_000), (1, 130_000), (2, 150_000), (3, 100_000)] {
+            let end = JobEnd::Exhausted;
+            c.record(&Period { assigned, received: assigned, end, ..period(number) });
+        }
+        c.finish(u64::MAX);
+        c.snapshot()
+    };
+    let results = of(true);
+    assert_eq!(results.tasks[0].reclaimed_ns, Some(80_000));
+    assert_eq!((results.totals.missed, results.totals.short, results.exit_code()), (0, 0, 0));
+    assert_eq!(of(false).tasks[0].reclaimed_ns, None);
+}
