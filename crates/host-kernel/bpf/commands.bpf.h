@@ -16,11 +16,12 @@ PD_INLINE void command_end(__u32 domain, pd_u64 now) __irqs_off
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
-	domain_select(domain, now);
+	domain_select(domain, now, !c->by_allocator);
 	c->decided = 0;
 	if (domain_differs(domain, now))
 		kick(domain_cpu(domain));
-	domain_set_next_event(domain, c->taken);
+	/* While an allocator's thread runs no job does: ops.running arms the timer for its end. */
+	domain_set_next_event(domain, c->by_allocator ? PD_INFINITE : c->taken);
 	timer_arm(domain);
 }
 

@@ -5,6 +5,9 @@
 
 /* ns between polls for best-effort tasks, while jobs have used their share and none is queued. */
 #define CAP_LOOK 1000000ULL
+/* ns. An allocator has answered an event by then, and the job of its answer has begun: most take a
+ * quarter of it. */
+#define ALLOCATOR_ANSWERS 100000ULL
 /* ns. Allocators have a tenth of each window. */
 #define ALLOCATOR_WINDOW 10000000ULL
 #define ALLOCATOR_SHARE (ALLOCATOR_WINDOW / 10)
@@ -201,15 +204,20 @@ PD_FN int domain_handle_overruns(pd_u32 domain) __on_domain
 	return 0;
 }
 
+/* What is left to the allocators in this window, or in the one that begins now, ns. */
+PD_INLINE __u64 domain_allocator_left(struct punctual_domain *c, __u64 now) __any_state
+{
+	if (now - c->allocators_window >= ALLOCATOR_WINDOW)
+		return ALLOCATOR_SHARE;
+	return ALLOCATOR_SHARE - pd_min(c->of_allocators, ALLOCATOR_SHARE);
+}
+
 /* Whether an allocator's thread runs before the jobs. Read on any CPU while the domain's writes it:
  * with a window that is out of date a thread is once put into the wrong one of two queues, both of
  * which are served. */
 PD_INLINE bool domain_allocates(__u32 domain) __rq_locked
 {
-	struct punctual_domain *c = DOMAIN(domain);
-
-	return c->of_allocators < ALLOCATOR_SHARE ||
-	       bpf_ktime_get_ns() - c->allocators_window >= ALLOCATOR_WINDOW;
+	return domain_allocator_left(DOMAIN(domain), bpf_ktime_get_ns()) > 0;
 }
 
 /* Whether a best-effort task runs or is queued. */
@@ -252,8 +260,9 @@ PD_FN int domain_bad_choice(pd_u32 domain) __on_domain
 	return 0;
 }
 
-/* Second part of a decision: handle expired events, and select the task to run. */
-PD_FN int domain_select(pd_u32 domain, pd_u64 now) __on_domain
+/* Second part of a decision: handle expired events, and select the task to run. Allocators learn of
+ * new events, but for the one whose command this is (`rings` 0): it looks for them next. */
+PD_FN int domain_select(pd_u32 domain, pd_u64 now, pd_u32 rings) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	pd_ref d = PD_AT(domain);
@@ -278,7 +287,9 @@ PD_FN int domain_select(pd_u32 domain, pd_u64 now) __on_domain
 		domain_handle_overruns(domain);
 	if (c->asks_policies && c->event_pos != PD(d)->event_head) {
 		c->event_pos = PD(d)->event_head;
-		doorbell_ring(domain);
+		c->answered = now + ALLOCATOR_ANSWERS;
+		if (rings)
+			doorbell_ring(domain);
 	}
 	return 0;
 }

@@ -85,6 +85,7 @@ struct punctual_domain {
 	/* Events. */
 	__u64 overrun_pos;	/* records */
 	__u64 event_pos;	/* events */
+	__u64 answered;		/* by when allocators have answered them, CLOCK_MONOTONIC */
 	__u32 handles_overruns; /* a reservation has an overrun policy that is executed here */
 	__u32 asks_policies;	/* allocators in user space wait for the doorbell */
 	/* Tasks in the background. */

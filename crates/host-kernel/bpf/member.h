@@ -90,7 +90,7 @@ struct punctual_notes {
 	__u64 words; /* bit i: tasks[i] is not 0 */
 	__u64 tasks[TASK_WORDS];
 	__u32 allocators; /* in their queue */
-	__u32 unused;
+	__u32 deciding;	  /* the timer's callback is active: it kicks for them at its end */
 } notes[PD_DOMAINS];
 
 _Static_assert((PUNCTUAL_TASKS & (PUNCTUAL_TASKS - 1)) == 0, "task numbers are masked");
@@ -236,8 +236,9 @@ PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool p
 		return;
 	m->counted = 1;
 	__sync_fetch_and_add(&notes[IN_DOMAINS(m->domain)].allocators, 1);
-	/* A kick for a thread that was just stopped would stop it again. */
-	if (!put_back)
+	/* A kick for a thread that was just stopped would stop it again. The timer's callback rings
+	 * the doorbell, and an interrupt of it wakes the thread. */
+	if (!put_back && (on_remote_cpu(m->domain) || !notes[IN_DOMAINS(m->domain)].deciding))
 		kick(domain_cpu(m->domain));
 }
 

@@ -88,9 +88,7 @@ PD_INLINE void run_allocator(__u32 domain, struct task_struct *p, struct member 
 		c->of_allocators = 0;
 	}
 	c->by_allocator = 1;
-	c->turn_end = now;
-	if (c->of_allocators < ALLOCATOR_SHARE)
-		c->turn_end += ALLOCATOR_SHARE - c->of_allocators;
+	c->turn_end = now + domain_allocator_left(c, now);
 	if (on_remote_cpu(domain)) {
 		set_slice(p, QUEUED_SLICE);
 		kick(domain_cpu(domain));
@@ -356,7 +354,7 @@ PD_INLINE void run_dispatch(__u32 domain, __s32 cpu,
 
 		/* The timer's decision has charged the execution until this schedule(). */
 		domain_update(domain, now, run_was_requested(c, clock) ? c->taken : clock);
-		domain_select(domain, now);
+		domain_select(domain, now, 1);
 		c->decided = 0;
 	}
 	c->fresh = 0;

@@ -25,6 +25,8 @@
 #define EARLY_MOST 4000ULL
 /* ns. A timer that expires so much too early is left as it is: the wait costs less than arming. */
 #define TIMER_SLACK 2000ULL
+/* ns. The same for the end of an allocator's budget, which the callback has armed before it ran. */
+#define ALLOCATOR_SLACK 20000ULL
 /* ns between two expiries. */
 #define TIMER_LEAST 1000ULL
 /* ns. The callback waits for an event so near: to return and expire again takes longer. */
@@ -87,13 +89,14 @@ PD_FN int timer_arm(pd_u32 domain) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 at = c->next_event - c->early - c->deciding;
+	__u64 slack = c->by_allocator ? ALLOCATOR_SLACK : TIMER_SLACK;
 
 	if (timer_config.by_thread) {
 		timer_process_arm(domain);
 		return 0;
 	}
 	if (c->next_event == PD_INFINITE ||
-	    (c->expires && c->expires <= at && at - c->expires <= TIMER_SLACK))
+	    (c->expires && c->expires <= at && at - c->expires <= slack))
 		return 0;
 	c->expires = at;
 	if (timer_start(domain, at))
@@ -131,7 +134,7 @@ PD_INLINE void timer_decide(__u32 domain, __u64 now) __softirq
 	c->offset = (__s64)(now - clock);
 	/* At the end of a budget, up to the stop. */
 	domain_update(domain, at, c->end ? taken + c->stopping : taken);
-	domain_select(domain, at);
+	domain_select(domain, at, 1);
 	goes_on = !domain_differs(domain, at);
 	c->decided = goes_on ? 0 : taken;
 	/* The switch follows the return of the callback. */
@@ -168,6 +171,10 @@ PD_INLINE void timer_expired(__u32 domain) __softirq
 	/* Or the CPU would do nothing but expiries. */
 	if (c->next_event < c->decided_for + TIMER_LEAST)
 		c->next_event = c->decided_for + TIMER_LEAST;
+	/* For an allocator that runs next: armed in ops.running, under the run queue's lock, it
+	 * costs more. */
+	if (notes[IN_DOMAINS(domain)].allocators)
+		c->next_event = pd_min(c->next_event, now + domain_allocator_left(c, now));
 	timer_arm(domain);
 	record_deciding(c, bpf_ktime_get_ns() - now);
 	timer_wait(c->decided_for, c->wait_end);
@@ -178,9 +185,19 @@ PD_INLINE void timer_expired(__u32 domain) __softirq
  * leave notes. */
 static int timer_callback(void *map, __u32 *key, struct domain_timer *t) __softirq
 {
+	struct punctual_notes *n = &notes[IN_DOMAINS(*key)];
+	struct punctual_domain *c = DOMAIN(*key);
+
 	/* Without this check the records would include releases after the end of the run. */
-	if (!READ_ONCE(has_ended))
-		timer_expired(*key);
+	if (READ_ONCE(has_ended))
+		return 0;
+	c->decided = 0;
+	WRITE_ONCE(n->deciding, 1);
+	timer_expired(*key);
+	WRITE_ONCE(n->deciding, 0);
+	/* One that woke after the decision. */
+	if (READ_ONCE(n->allocators) && !c->decided)
+		kick(domain_cpu(*key));
 	return 0;
 }
 

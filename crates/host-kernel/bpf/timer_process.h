@@ -207,6 +207,9 @@ PD_FN pd_u64 timer_process_next(pd_u32 domain, pd_u64 now) __irqs_off
 		next = pd_min(next, (__s64)(ends - least) > 0 ? ends : least);
 		turns |= task->runnable > 1;
 	}
+	/* A job that an allocator answers with needs no signal then. */
+	if (c->answered > now)
+		next = pd_min(next, c->answered);
 	return turns ? pd_min(next, begins + TURN) : next;
 }
 
@@ -225,7 +228,7 @@ PD_INLINE __u64 timer_process_decide(__u32 domain) __in_process
 	at = c->next > now && c->next <= now + PROCESS_WAIT ? c->next : now;
 	c->offset = (__s64)(now - clock);
 	domain_update(domain, at, clock + (at - now));
-	domain_select(domain, at);
+	domain_select(domain, at, 1);
 	c->decided = 0;
 	domain_set_next_event(domain, c->taken);
 	/* The switch takes as long after a wait as without one. */

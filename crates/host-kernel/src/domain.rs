@@ -172,16 +172,18 @@ fn live(
     }
     at.poll()?;
     let mut next = Instant::now() + POLL_PERIOD;
+    // The doorbell is silent about events of this thread's own commands.
+    let mut more = at.drain_events()?;
     loop {
-        let stop = at.wait(bell.as_ref(), commands, next)?;
-        at.drain_events()?;
+        let stop = at.wait(bell.as_ref(), commands, next, more)?;
+        more = at.drain_events()?;
         if !stop && Instant::now() < next {
             // Jobs wait until an allocator sleeps again: its reports come later.
             continue;
         }
         next = Instant::now() + POLL_PERIOD;
         at.poll()?;
-        at.drain_events()?;
+        more = at.drain_events()?;
         if !at.events.is_empty() && !say(DomainEvent::Events(at.take_events())) {
             return Ok(());
         }
@@ -272,18 +274,19 @@ impl Domain<'_> {
         asked.map_err(|e| not_done_here(format!("the dispatcher refused the set: {e}")))
     }
 
-    /// Handles the events that are there, and those that the allocators' answers lead to.
-    fn drain_events(&mut self) -> Result<(), Diagnostic> {
+    /// Handles the events that are there, and those that the allocators' answers lead to. Whether
+    /// there are more.
+    fn drain_events(&mut self) -> Result<bool, Diagnostic> {
         // An answer may lead to an event each time; others have something to say too.
         const MOST: usize = 1 << 14;
         for _ in 0..MOST {
-            let Some(event) = self.rings.event() else { break };
+            let Some(event) = self.rings.event() else { return Ok(false) };
             self.handle(&event)?;
             if self.rings.is_filling() {
                 self.poll()?;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Gives back the room of the events that were taken.
@@ -359,14 +362,17 @@ impl Domain<'_> {
         EventBatch { at: monotonic_ns(), events, handled }
     }
 
-    /// Until the doorbell, the next poll, or a command; whether it was the one to stop.
+    /// Until the doorbell, the next poll, or a command, or not at all if there are `more` events;
+    /// whether the command was the one to stop.
     fn wait(
         &mut self,
         bell: Option<&RingBuffer<'_>>,
         commands: &Receiver<Command>,
         next: Instant,
+        more: bool,
     ) -> Result<bool, Diagnostic> {
         let mut command = match bell {
+            Some(_) if more => commands.try_recv().map_err(|e| e == TryRecvError::Disconnected),
             Some(bell) => {
                 // Whole milliseconds: the rest of a period may come to none. A signal is no error.
                 let _ = bell.poll(POLL_PERIOD);
