@@ -6,12 +6,14 @@ mod budgets;
 mod check;
 mod core;
 mod counted;
+mod examples;
 mod floor;
 mod footprint;
 mod guest;
 mod handler;
 mod kernel;
 mod load;
+mod policies;
 mod settling;
 mod sim;
 mod threads;
@@ -83,6 +85,10 @@ enum PartName {
     /// Releases and budgets inside the kernel beside SCHED_FIFO's and SCHED_DEADLINE's, in virtual
     /// machines
     Kernel,
+    /// Policies in user space on both hosts, in virtual machines
+    Policies,
+    /// The example of each policy on the three hosts, in a virtual machine
+    Examples,
     /// Time to start, memory with 100 tasks
     Footprint,
     /// The simulator: jobs per second beside SimSo's, memory
@@ -93,10 +99,12 @@ enum PartName {
     Trace,
 }
 
-const PARTS: [PartName; 11] = [
+const PARTS: [PartName; 13] = [
     PartName::Core,
     PartName::Counted,
     PartName::Kernel,
+    PartName::Policies,
+    PartName::Examples,
     PartName::Footprint,
     PartName::Handler,
     PartName::Wakeup,
@@ -177,6 +185,8 @@ fn main() -> ExitCode {
             PartName::Check => check::measure(&bench),
             PartName::Trace => trace::measure(&bench),
             PartName::Kernel => kernel::measure(&bench),
+            PartName::Policies => policies::measure(&bench),
+            PartName::Examples => examples::measure(&bench),
         };
         let name = format!("{part:?}").to_lowercase();
         match measured {

@@ -93,6 +93,40 @@ pub fn output(command: &mut Command) -> Result<String, Failure> {
     Ok(String::from_utf8(done.stdout)?)
 }
 
+/// The result in a command's JSON output.
+pub fn result_of(text: &str) -> Result<Value, Failure> {
+    let mut document: Value = serde_json::from_str(text)?;
+    match document["result"].take() {
+        result if result["tasks"].is_array() => Ok(result),
+        _ => Err(text.to_owned().into()),
+    }
+}
+
+/// The result in a file that a run in a guest wrote.
+pub fn result_in(file: &Path) -> Result<Value, Failure> {
+    result_of(&std::fs::read_to_string(file)?)
+        .map_err(|e| format!("{}: {e}", file.display()).into())
+}
+
+/// A line of a guest's shell script: a run whose results go into a file. Missed deadlines are no
+/// failure; another one ends the script, and is its output.
+pub fn run_step(options: &str, to: &str) -> String {
+    format!(
+        "punctual run --load --quiet --json {options} >results/{to} || [ $? = 1 ] || {{ cat \
+         results/{to}; exit 1; }}\n"
+    )
+}
+
+/// Has a guest execute such a script.
+pub fn in_guest(run: &mut Command, script: &str) -> Result<(), Failure> {
+    let done = run.args(["--", "sh", "-c", script]).output()?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let [out, err] = [&done.stdout, &done.stderr].map(|text| String::from_utf8_lossy(text));
+    Err(format!("{}: {err}{out}", done.status).into())
+}
+
 /// CPU time, ns, and peak memory, KiB, of a process and of those that it waited for.
 pub struct Usage {
     pub cpu: f64,
