@@ -39,7 +39,7 @@ struct Args {
     /// Only these parts [default: all]
     #[arg(value_enum)]
     parts: Vec<PartName>,
-    /// About a minute in all: fewer and shorter windows
+    /// Fewer and shorter windows
     #[arg(long)]
     quick: bool,
     /// CPU to measure on [default: the last one]
