@@ -15,7 +15,7 @@
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{End, Standing};
-use punctual_taskset::{ServerKind, ServerSpec, PART_FOR_TASKS, RECLAIMING_JOBS};
+use punctual_taskset::{ServerKind, ServerSpec, PART_FOR_TASKS};
 
 use crate::entry::{PolicyEntry, Setup};
 use crate::error::{place, refused};
@@ -30,6 +30,9 @@ const RECLAIMED: u64 = ONE * PART_FOR_TASKS.0 / PART_FOR_TASKS.1;
 
 /// A rest below this share of the budget gets no further job.
 const LEAST_SHARE: u64 = 32;
+
+/// How many jobs a release has at most.
+const MOST_JOBS: u32 = 8;
 
 pub(crate) struct Reclaiming {
     /// By member.
@@ -124,9 +127,8 @@ pub(crate) fn make(
                 constant = constant.saturating_add(bandwidth(*budget, *deadline));
             }
             _ => {
-                let cause =
-                    "its server may demand more than its bandwidth, so that nothing can be \
-                             reclaimed beside it";
+                let cause = "its server may demand more than its bandwidth, so that nothing can \
+                             be reclaimed beside it";
                 let help = "give it server = \"constant_bandwidth\", or remove reclaim";
                 return Err(refused(place("group", &g.name, g.line), cause, help));
             }
@@ -251,6 +253,17 @@ impl Reclaiming {
         }
     }
 
+    /// The release is over, and what is left of its budget is lost: its 0-lag time is the deadline.
+    /// A timer would keep the release in flight.
+    fn end_without_timer(&mut self, context: &Context<'_>, index: usize) {
+        let server = &mut self.servers[index];
+        if server.state == State::Contending {
+            (server.left, server.state) = (0, State::UntilZeroLag(server.deadline));
+            self.next_zero_lag = self.next_zero_lag.min(server.deadline);
+            self.expire(context);
+        }
+    }
+
     /// How long the member can execute until its budget is depleted, whatever becomes active, ns. A
     /// budget group limits what its tasks execute all together: they reclaim nothing.
     fn sure(&self, member: &MemberParams) -> u64 {
@@ -314,8 +327,7 @@ impl SchedulingPolicy for Reclaiming {
                 let job = self.job(context);
                 // One that is refused loses the release: the host learns of it.
                 if context.add_job(&job).is_err() {
-                    self.servers[index].left = 0;
-                    self.quiesce(context, index);
+                    self.end_without_timer(context, index);
                 }
             }
             PolicyEvent::JobEnded { end, .. } => {
@@ -326,7 +338,7 @@ impl SchedulingPolicy for Reclaiming {
                 let more = end == End::Exhausted
                     && member.budget_group == 0
                     && server.deadline > context.now()
-                    && context.release().part < RECLAIMING_JOBS
+                    && context.release().part < MOST_JOBS
                     && rest > member.budget / LEAST_SHARE;
                 if more {
                     server.left = rest;
@@ -337,12 +349,8 @@ impl SchedulingPolicy for Reclaiming {
                 }
                 if end == End::Completed {
                     self.quiesce(context, index);
-                } else if self.servers[index].state == State::Contending {
-                    // Its 0-lag time is the deadline. A timer would keep the release in flight.
-                    let server = &mut self.servers[index];
-                    (server.left, server.state) = (0, State::UntilZeroLag(server.deadline));
-                    self.next_zero_lag = self.next_zero_lag.min(server.deadline);
-                    self.expire(context);
+                } else {
+                    self.end_without_timer(context, index);
                 }
             }
             PolicyEvent::Ready => self.wake(context, index),

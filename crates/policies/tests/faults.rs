@@ -57,17 +57,20 @@ fn lost_events_are_reported_and_all_tasks_continue() {
 
 #[test]
 fn releases_without_room_for_a_job_are_reported_as_lost() {
-    let (mut cpu, _) =
-        with_limits(&set("imprecise", five()), AllocatorOptions::default(), |l| l.jobs = 3);
-    for index in 0..5 {
-        cpu.add(index, &[3]).unwrap();
+    let mut reclaiming = set("edf", five());
+    reclaiming.policy.reclaim = true;
+    for set in [set("imprecise", five()), reclaiming] {
+        let (mut cpu, _) = with_limits(&set, AllocatorOptions::default(), |l| l.jobs = 3);
+        for index in 0..5 {
+            cpu.add(index, &[3]).unwrap();
+        }
+        cpu.run(100);
+        let is_lost = |t: &&ReleaseEvent| matches!(t, ReleaseEvent::Lost { count: 1, .. });
+        let lost = cpu.reported.iter().filter(is_lost).count();
+        assert_eq!(lost, 2 * 6, "{}: two of five in each of six periods", set.policy.name);
+        let ends: usize = (0..5).map(|index| cpu.ends(index).len()).sum();
+        assert_eq!(ends, 3 * 5);
     }
-    cpu.run(100);
-    let lost =
-        cpu.reported.iter().filter(|t| matches!(t, ReleaseEvent::Lost { count: 1, .. })).count();
-    assert_eq!(lost, 2 * 6, "two of five in each of six periods");
-    let ends: usize = (0..5).map(|index| cpu.ends(index).len()).sum();
-    assert_eq!(ends, 3 * 5);
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub fn with_budget(
     if !reserved || task.group.is_some() || !task.is_released_each_period() {
         return refuse(
             "its policy makes each job by itself".to_owned(),
-            "use edf, rm, dm or fp, and periodic releases".to_owned(),
+            "use edf without reclaim, rm, dm or fp, and periodic releases".to_owned(),
         );
     }
     let mut changed = set.clone();

@@ -49,7 +49,7 @@ pub use fair::{FairShare, DEFAULT_QUANTUM, LEAST_QUANTUM, LONGEST_QUANTUM, MOST_
 pub use load::{Loaded, Overrides, LARGEST_FILE};
 pub use model::*;
 pub use objective::{Objective, ObjectiveError, ReleaseAttributes, LONGEST_OBJECTIVE};
-pub use reclaim::{PART_FOR_TASKS, RECLAIMING_JOBS};
+pub use reclaim::PART_FOR_TASKS;
 pub use recording::{LARGEST_RECORDING, MOST_RECORDED};
 pub use registry::{AdmissionTest, GroupDemand, MemberDemand, PolicyInfo};
 pub use schema::json_schema;

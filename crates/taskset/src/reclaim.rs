@@ -8,10 +8,6 @@ use crate::PolicyInfo;
 /// at the top are sure of, and may reclaim.
 pub const PART_FOR_TASKS: (u64, u64) = (9, 10);
 
-/// How many jobs a release has at most where its task reclaims unused budget: each begins with what
-/// is sure then.
-pub const RECLAIMING_JOBS: u32 = 8;
-
 /// Checks the key `reclaim` of a policy.
 pub(crate) fn check(
     info: &PolicyInfo,
