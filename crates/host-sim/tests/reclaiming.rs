@@ -155,7 +155,9 @@ fn sets_in_which_nothing_can_be_reclaimed_are_refused() {
         beside.contains("group \"g\"") && beside.contains("more than its bandwidth"),
         "{beside}"
     );
-    let inside = refused(&grouped("constant_bandwidth", "\"edf\"", reclaims));
+    let mut group = grouped("constant_bandwidth", "\"edf\"", "\"edf\"");
+    group.groups[0].policy.reclaim = true;
+    let inside = refused(&group);
     assert!(inside.contains("only the policy at the top can reclaim"), "{inside}");
     Simulation::new(&grouped("constant_bandwidth", reclaims, "\"rm\""), Options::default())
         .expect("it is taken");

@@ -9,7 +9,8 @@ use crate::problems::Problems;
 use crate::tree::{Kind, Member, BUDGET_GROUPS, GROUPS};
 use crate::value::{ns, place, At, Span};
 use crate::{
-    cpus, policy, registry, windows, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec, PolicySpec,
+    cpus, policy, reclaim, registry, windows, BudgetGroupSpec, DomainId, DomainSpec, GroupSpec,
+    PolicySpec,
 };
 use crate::{ServerKind, ServerSpec};
 
@@ -34,6 +35,7 @@ pub(crate) fn check(
     let before = problems.count();
     let member = member(&GROUPS, at, &group.name, &group.parent, &group.cpu, domains, problems);
     let policy = policy::check(&group.policy, folder, problems);
+    reclaim::refuse_in_group(&group.policy, problems);
     let server = server(group, at, problems);
     if problems.count() == before {
         missing(group, at, problems);

@@ -1,5 +1,6 @@
 //! The key `reclaim` of a policy, and what bounds it.
 
+use crate::format::Policy;
 use crate::problems::Problems;
 use crate::value::At;
 use crate::PolicyInfo;
@@ -21,4 +22,13 @@ pub(crate) fn check(
         return false;
     }
     found.value
+}
+
+/// Refuses the key in the policy of a group.
+pub(crate) fn refuse_in_group(policy: &Option<At<Policy>>, problems: &mut Problems<'_>) {
+    let Some(Policy::Table(table)) = policy.as_ref().map(|policy| &policy.value) else { return };
+    if let Some(found) = table.reclaim.as_ref().filter(|found| found.value) {
+        let cause = "only the policy at the top can reclaim: a group has no CPU of its own";
+        problems.fault_of_key(&found.span, cause, "remove it, or put the tasks at the top");
+    }
 }
