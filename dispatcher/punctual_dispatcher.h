@@ -156,7 +156,9 @@ struct pd_reservation_attr {
 	pd_u32 group;
 	pd_u32 overrun;	    /* enum pd_overrun */
 	pd_u32 wakeup_rule; /* 1: a task that wakes in mid-job, or a served group that becomes
-			     * active, is cut to its bandwidth (revised CBS) */
+			     * active, is cut to its bandwidth (revised CBS); a group served in
+			     * a group other than 0, to what is left of its budget if it had
+			     * executed since its release */
 	pd_u32 server;	    /* these three: of its jobs */
 	pd_u32 budget_group;
 	pd_u32 budget_server;

@@ -213,8 +213,11 @@ fn of_server(
             // What a budget group throttles keeps its budget meanwhile.
             if server.limited_by.is_none() {
                 server.deferral = match kind {
-                    // A sporadic server demands no more than a periodic task.
+                    // A sporadic server demands no more than a periodic task. In a served group a
+                    // constant bandwidth server has no more than if it had executed since its
+                    // release.
                     ServerKind::Polling | ServerKind::Sporadic => Deferral::Never,
+                    ServerKind::ConstantBandwidth if spec.parent.is_some() => Deferral::Never,
                     ServerKind::Deferrable => Deferral::KeepsBudget,
                     ServerKind::ConstantBandwidth
                     | ServerKind::SoftConstantBandwidth

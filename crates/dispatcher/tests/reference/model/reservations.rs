@@ -263,6 +263,20 @@ impl Model {
         Some(allowed as u64).filter(|allowed| job.remaining > *allowed)
     }
 
+    /// The same for a server job. In a served group it is left at most what it would have if it
+    /// had executed since its release.
+    fn server_allows(&self, job: &ModelJob, now: u64) -> Option<u64> {
+        let v = self.reservations[job.reservation?].as_ref().expect("it has a job");
+        let by_bandwidth = self.wakeup_allows(job, now);
+        if !v.attr.wakeup_rule || job.attr.group == 0 || job.attr.finish <= now {
+            return by_bandwidth;
+        }
+        let released = job.attr.finish.saturating_sub(v.attr.deadline);
+        let since_release = v.attr.budget.saturating_sub(now.saturating_sub(released));
+        let allowed = by_bandwidth.unwrap_or(job.remaining).min(since_release);
+        Some(allowed).filter(|allowed| job.remaining > *allowed)
+    }
+
     /// For a task that woke in mid-job.
     pub(super) fn reservation_woke(&mut self, r: usize, now: u64) {
         let Some(id) = self.reservation(r).job else { return };
@@ -276,7 +290,7 @@ impl Model {
     /// For a server job whose group becomes active. What is cut off is no part of its budget.
     pub(super) fn cut_to_bandwidth(&mut self, id: u64, now: u64) {
         let job = self.job(id).expect("it is there");
-        let Some(allowed) = self.wakeup_allows(job, now) else { return };
+        let Some(allowed) = self.server_allows(job, now) else { return };
         let left = if allowed > self.granularity { allowed } else { 0 };
         let job = self.job_mut(id);
         job.attr.budget -= job.remaining - left;
