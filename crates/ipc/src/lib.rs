@@ -1,0 +1,29 @@
+//! What tasks and other programs share: named objects in memory, which programs that were started
+//! separately find by name.
+//!
+//! ```text
+//! Namespace    the objects of one user: a folder in /dev/shm, closed to others
+//!   Name       of an object: a word or a number
+//!   Object     its files: shared memory, locks that end with their process, two named pipes
+//! Fifo         bytes or messages in order (RT-Linux, sections 3 and 4)
+//!   Writer     put, all or nothing
+//!   Reader     get, all or nothing
+//! ```
+//!
+//! An object lives as long as a process has it open. What processes that were killed leave behind
+//! is removed by the next program that makes, opens or lists objects. A persistent object lives
+//! until it is removed, the user's last session ends where logind removes IPC objects (its
+//! `RemoveIPC`), or the machine restarts.
+
+mod fifo;
+mod mapping;
+mod name;
+mod namespace;
+mod object;
+mod robust_mutex;
+
+pub use fifo::{
+    Access, Content, Error, Fifo, FifoAttr, FifoState, Reader, Writer, MAX_CAPACITY, MIN_CAPACITY,
+};
+pub use name::Name;
+pub use namespace::{Lifetime, Namespace};

@@ -1,0 +1,212 @@
+//! Ends in processes that are killed at any instant.
+
+mod common;
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use common::{message, name, namespace, number, page};
+use punctual_ipc::{Access, Content, Fifo, Lifetime, Namespace};
+
+const ROLE: &str = "PUNCTUAL_TEST_ROLE";
+const FOLDER: &str = "PUNCTUAL_TEST_FOLDER";
+
+/// This program again, as one of the tests below that are a role; ended with this.
+struct Role(Child);
+
+impl Role {
+    fn start(role: &str, folder: &Path) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", role, "--nocapture", "--test-threads=1"]);
+        command.env(ROLE, role).env(FOLDER, folder).stdout(Stdio::null());
+        Self(command.spawn().unwrap())
+    }
+
+    fn kill(&mut self) {
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Role {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// In a process of this role: what it uses.
+fn role(role: &str) -> Option<(Fifo, File)> {
+    if std::env::var_os(ROLE)? != role {
+        return None;
+    }
+    let folder = std::env::var_os(FOLDER).unwrap();
+    let folder = Path::new(&folder);
+    let namespace = Namespace::at(&folder.join("objects")).unwrap();
+    let fifo = Fifo::open(&namespace, &name("f")).unwrap();
+    Some((fifo, ledger(folder, role)))
+}
+
+/// What a role has done, where its death does not touch it.
+fn ledger(folder: &Path, role: &str) -> File {
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    options.open(folder.join(role)).unwrap()
+}
+
+fn numbers<const N: usize>(ledger: &File) -> [u64; N] {
+    let mut bytes = vec![0; N * 8];
+    let _ = ledger.read_exact_at(&mut bytes, 0);
+    std::array::from_fn(|n| u64::from_le_bytes(bytes[n * 8..][..8].try_into().unwrap()))
+}
+
+fn record<const N: usize>(ledger: &File, numbers: [u64; N]) {
+    ledger.write_all_at(&numbers.map(u64::to_le_bytes).concat(), 0).unwrap();
+}
+
+/// Puts message after message. One that it put but did not record is put once more by the next.
+#[test]
+fn writer() {
+    let Some((fifo, ledger)) = role("writer") else { return };
+    let mut end = fifo.writer(Access::Exclusive).unwrap();
+    let [mut next] = numbers(&ledger);
+    loop {
+        end.put_until(&message(next), u64::MAX).unwrap();
+        next += 1;
+        record(&ledger, [next]);
+    }
+}
+
+/// Gets message after message. One that it got but did not record is lost.
+#[test]
+fn reader() {
+    let Some((fifo, ledger)) = role("reader") else { return };
+    let mut end = fifo.reader(Access::Exclusive).unwrap();
+    let [mut next, mut lost, mut again] = numbers(&ledger);
+    let mut into = [0; 256];
+    loop {
+        let length = end.get_until(&mut into, u64::MAX).unwrap();
+        // Nothing comes after what is not as it was made: the test waits in vain.
+        let number = number(&into[..length]).unwrap();
+        lost += number.saturating_sub(next);
+        again += u64::from(number < next);
+        next = next.max(number + 1);
+        record(&ledger, [next, lost, again]);
+    }
+}
+
+/// A pseudo-random number below `bound`, from a seed that is different in each run.
+fn random(seed: &mut u64, bound: u64) -> u64 {
+    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*seed >> 33) % bound
+}
+
+#[test]
+fn of_a_million_messages_a_killed_end_costs_at_most_the_one_in_its_hands() {
+    const COUNT: u64 = 1_000_000;
+    let (folder, namespace) = namespace();
+    let _fifo =
+        Fifo::create(&namespace, &name("f"), page(Content::Messages), Lifetime::Used).unwrap();
+    let ledgers = ["writer", "reader"].map(|role| ledger(folder.path(), role));
+    let mut roles = ["writer", "reader"].map(|role| Role::start(role, folder.path()));
+    let mut kills = [0; 2];
+    let mut seed = u64::from(std::process::id()) << 32 | punctual_sys::clock::monotonic_ns();
+    println!("seed {seed}");
+    let (mut before, mut idle) = (0, 0);
+    loop {
+        thread::sleep(Duration::from_micros(random(&mut seed, 20_000)));
+        let [next, ..] = numbers::<3>(&ledgers[1]);
+        if next >= COUNT {
+            break;
+        }
+        // Killed before it did anything, it says nothing.
+        idle = if next == before { idle + 1 } else { 0 };
+        assert!(idle < 5000, "nothing moves after message {next}");
+        if next == before {
+            continue;
+        }
+        before = next;
+        let which = random(&mut seed, 2) as usize;
+        roles[which].kill();
+        kills[which] += 1;
+        roles[which] = Role::start(["writer", "reader"][which], folder.path());
+    }
+    roles.iter_mut().for_each(Role::kill);
+    let [next, lost, again] = numbers::<3>(&ledgers[1]);
+    println!("{next} messages, {kills:?} kills: {lost} lost, {again} again");
+    assert!(kills[0] > 5 && kills[1] > 5, "{kills:?}");
+    assert!(again <= kills[0] && lost <= kills[1], "{kills:?}: {lost} lost, {again} again");
+}
+
+/// One of several that share the writers' side; its numbers are those of its process.
+#[test]
+fn sharing_writer() {
+    let Some((fifo, _)) = role("sharing_writer") else { return };
+    let mut end = fifo.writer(Access::Shared).unwrap();
+    for n in 0.. {
+        end.put_until(&message(u64::from(std::process::id()) << 32 | n), u64::MAX).unwrap();
+    }
+}
+
+#[test]
+fn a_writer_that_is_killed_in_a_put_stops_no_other() {
+    let (folder, namespace) = namespace();
+    let fifo =
+        Fifo::create(&namespace, &name("f"), page(Content::Messages), Lifetime::Used).unwrap();
+    let start = || Role::start("sharing_writer", folder.path());
+    let mut writers = [start(), start(), start()];
+    let mut end = fifo.reader(Access::Exclusive).unwrap();
+    let mut seed = punctual_sys::clock::monotonic_ns();
+    let mut next = std::collections::HashMap::new();
+    let mut into = [0; 256];
+    for kills in 0..60 {
+        for _ in 0..random(&mut seed, 3000) {
+            let length = end.get_until(&mut into, u64::MAX).unwrap();
+            let number = number(&into[..length]).expect("it is whole");
+            let of_writer = next.entry(number >> 32).or_insert(number & 0xffff_ffff);
+            assert_eq!(number & 0xffff_ffff, *of_writer, "in order, and none is lost");
+            *of_writer += 1;
+        }
+        let one = &mut writers[kills % 3];
+        one.kill();
+        *one = start();
+    }
+}
+
+/// Makes a FIFO, and stays.
+#[test]
+fn owner() {
+    if std::env::var_os(ROLE).is_none_or(|role| role != "owner") {
+        return;
+    }
+    let folder = std::env::var_os(FOLDER).unwrap();
+    let namespace = Namespace::at(&Path::new(&folder).join("objects")).unwrap();
+    let _fifo =
+        Fifo::create(&namespace, &name("mine"), page(Content::Bytes), Lifetime::Used).unwrap();
+    thread::sleep(Duration::from_secs(60));
+}
+
+#[test]
+fn the_name_of_a_killed_process_is_free_again_and_nothing_is_left_of_it() {
+    let (folder, namespace) = namespace();
+    let mut owner = Role::start("owner", folder.path());
+    while Fifo::open(&namespace, &name("mine")).is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    owner.kill();
+    let again =
+        Fifo::create(&namespace, &name("mine"), page(Content::Bytes), Lifetime::Used).unwrap();
+    drop(again);
+    // Killed while they make one, too.
+    for n in 0..40 {
+        let mut owner = Role::start("owner", folder.path());
+        thread::sleep(Duration::from_micros(n * 100));
+        owner.kill();
+    }
+    assert_eq!(Fifo::names(&namespace).unwrap(), []);
+    let left: Vec<_> = std::fs::read_dir(namespace.path().join("fifo")).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
