@@ -5,6 +5,7 @@ use punctual_policies::policies;
 use punctual_session::HostKind;
 use std::path::PathBuf;
 
+use crate::args_fifo::FifoCommand;
 use crate::args_measure::MeasureCommand;
 use crate::args_policy::PolicyCommand;
 use crate::args_profile::Profile;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Measure(MeasureCommand),
     /// Which scheduling policies and kinds of server there are
     Policy(PolicyCommand),
+    /// FIFOs between tasks and other programs: make, list, read, write, remove them
+    Fifo(FifoCommand),
     /// Restore the changes of a killed Punctual: frozen processes, priorities, cgroups
     Clean(Clean),
     /// Print a completion script for a shell, on standard output

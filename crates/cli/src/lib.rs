@@ -29,6 +29,7 @@
 //! ```
 
 mod args;
+mod args_fifo;
 mod args_measure;
 mod args_policy;
 mod args_profile;
@@ -39,6 +40,8 @@ mod clean;
 mod compare;
 mod doctor;
 mod drive;
+mod fifo;
+mod fifo_stream;
 mod generate;
 mod hangup;
 mod live;
@@ -72,6 +75,7 @@ pub use punctual_policies as policies;
 use punctual_policies::PolicyEntry;
 
 use args::{Cli, Command};
+use args_fifo::FifoAction;
 use args_measure::Instrument;
 use args_policy::PolicyAction;
 use output::Caller;
@@ -126,6 +130,13 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
             PolicyAction::Show(args) => caller.finish(policy::show(args)),
             PolicyAction::New(args) => caller.finish(policy_new::run(args)),
             PolicyAction::Header => caller.finish(Ok(policy::header())),
+        },
+        Command::Fifo(args) => match &args.action {
+            FifoAction::Create(args) => caller.finish(fifo::create(args)),
+            FifoAction::List(args) => caller.finish(fifo::list(args)),
+            FifoAction::Remove(args) => caller.finish(fifo::remove(args)),
+            FifoAction::Cat(args) => caller.finish(fifo_stream::cat(args)),
+            FifoAction::Put(args) => caller.finish(fifo_stream::put(args)),
         },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),

@@ -81,6 +81,7 @@ impl Caller {
                 PolicyAction::Show(show) => caller("policy", show.json),
                 PolicyAction::New(_) | PolicyAction::Header => caller("policy", false),
             },
+            Command::Fifo(fifo) => caller("fifo", fifo.action.json()),
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),
             Command::Man(_) => caller("man", false),

@@ -14,6 +14,7 @@ use schemars::{schema_for, Schema};
 
 use crate::check::CheckResult;
 use crate::clean::CleanResult;
+use crate::fifo::FifoResult;
 use crate::policy::PolicyResult;
 use crate::reload::ReloadResult;
 use crate::replay::ReplayResult;
@@ -61,6 +62,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("measure overhead", schema_for!(Envelope<OverheadResult>));
     is_published("profile", schema_for!(Envelope<ProfileResult>));
     is_published("policy", schema_for!(Envelope<PolicyResult>));
+    is_published("fifo", schema_for!(Envelope<FifoResult>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));
     is_published("reload", schema_for!(Envelope<ReloadResult>));
