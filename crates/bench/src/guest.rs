@@ -11,7 +11,7 @@ use punctual_sys::sched::{pin, Attributes, Children};
 use punctual_workload::BackgroundLoad;
 use serde_json::{json, Value};
 
-use crate::threads::set_level;
+use crate::threads::{apart, set_level};
 use crate::Failure;
 
 pub const PERIOD: u64 = 2_000_000;
@@ -59,14 +59,6 @@ fn busy_with_self_tests() -> bool {
     let names =
         processes.flatten().filter_map(|p| std::fs::read_to_string(p.path().join("comm")).ok());
     names.into_iter().any(|name| name.starts_with("cryptomgr"))
-}
-
-/// In a thread of its own, whose policy ends with it.
-fn apart<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| measure().map_err(|e| e.to_string()));
-        thread.join().map_err(|_| "a measuring thread panicked")?.map_err(Failure::from)
-    })
 }
 
 /// SCHED_DEADLINE for the calling thread: BUDGET in each PERIOD.

@@ -7,6 +7,7 @@ mod check;
 mod core;
 mod counted;
 mod examples;
+mod fifo;
 mod floor;
 mod footprint;
 mod guest;
@@ -66,6 +67,9 @@ struct Args {
     /// In a guest: the program that is measured. It never ends.
     #[arg(long, hide = true, value_name = "FILE")]
     burst: Option<PathBuf>,
+    /// Sends back what comes over the FIFOs of this folder, on the CPU of --cpu, for 30 s at most.
+    #[arg(long, hide = true, value_name = "FOLDER")]
+    echo: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
@@ -97,9 +101,11 @@ enum PartName {
     Check,
     /// Reading a trace of ten million records, recording one, and `punctual top`
     Trace,
+    /// FIFOs beside rtrb, iceoryx2 and a futex
+    Fifo,
 }
 
-const PARTS: [PartName; 13] = [
+const PARTS: [PartName; 14] = [
     PartName::Core,
     PartName::Counted,
     PartName::Kernel,
@@ -113,6 +119,7 @@ const PARTS: [PartName; 13] = [
     PartName::Sim,
     PartName::Check,
     PartName::Trace,
+    PartName::Fifo,
 ];
 
 /// How to measure.
@@ -157,6 +164,9 @@ fn main() -> ExitCode {
         println!("{}", punctual_host_user::now());
         return ExitCode::SUCCESS;
     }
+    if let Some(folder) = &args.echo {
+        return exit_code(fifo::echo(folder, args.cpu.unwrap_or(0)));
+    }
     if args.baselines || args.load || args.burst.is_some() {
         return in_guest(&args);
     }
@@ -184,6 +194,7 @@ fn main() -> ExitCode {
             PartName::Sim => sim::measure(&bench),
             PartName::Check => check::measure(&bench),
             PartName::Trace => trace::measure(&bench),
+            PartName::Fifo => fifo::measure(&bench),
             PartName::Kernel => kernel::measure(&bench),
             PartName::Policies => policies::measure(&bench),
             PartName::Examples => examples::measure(&bench),
@@ -217,11 +228,14 @@ fn main() -> ExitCode {
 }
 
 fn in_guest(args: &Args) -> ExitCode {
-    let done = match &args.burst {
+    exit_code(match &args.burst {
         Some(file) => guest::burst(file),
         None => if args.load { load::steps() } else { guest::baselines() }
             .map(|figures| println!("{figures}")),
-    };
+    })
+}
+
+fn exit_code(done: Result<(), Failure>) -> ExitCode {
     if let Err(e) = &done {
         eprintln!("bench: {e}");
     }

@@ -1,5 +1,7 @@
-//! Threads of this process that load a CPU. Each ends by itself after its time at the latest.
+//! Threads of this process: those that measure, and those that load a CPU. Each of the latter ends
+//! by itself after its time at the latest.
 
+use crate::Failure;
 use punctual_host_user::now;
 use punctual_sys::clock::sleep_until;
 use punctual_sys::sched::{self, Children};
@@ -68,6 +70,14 @@ impl Drop for Load {
             drop(thread.join());
         }
     }
+}
+
+/// Measures in a thread of its own, whose policy and CPU end with it.
+pub fn apart<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> Result<T, Failure> {
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| measure().map_err(|e| e.to_string()));
+        thread.join().map_err(|_| "a measuring thread panicked")?.map_err(Failure::from)
+    })
 }
 
 /// Tid of this process's thread of that name.
