@@ -50,7 +50,8 @@ struct Args {
     #[arg(long, value_name = "N")]
     windows: Option<usize>,
     /// Write all figures here too
-    #[arg(long, value_name = "FILE", default_value = "target/bench.json")]
+    // The script gives it, too: the last one counts.
+    #[arg(long, value_name = "FILE", overrides_with = "json", default_value = "target/bench.json")]
     json: PathBuf,
     /// The command to measure
     #[arg(long, value_name = "FILE", default_value = "target/release/punctual")]
