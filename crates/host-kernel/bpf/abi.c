@@ -27,10 +27,12 @@ int punctual_sample(struct punctual_command *command, pd_u32 kind)
 		command->reservation_change.reservation = 2;
 		return 1;
 	case PUNCTUAL_JOB_CANCEL:
-	case PUNCTUAL_JOB_REMAINING:
-	case PUNCTUAL_JOB_USED:
-	case PUNCTUAL_JOB_STANDING:
 		command->job_id = 1;
+		return 1;
+	case PUNCTUAL_JOB_STATE:
+		command->job_state.used = 1;
+		command->job_state.remaining = 2;
+		command->job_state.job = 3;
 		return 1;
 	case PUNCTUAL_RESERVATION_REMOVE:
 	case PUNCTUAL_RESERVATION_JOB:

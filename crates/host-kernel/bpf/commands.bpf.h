@@ -51,19 +51,29 @@ PD_INLINE pd_i64 command_job_add(pd_ref d, struct punctual_command *command) __i
 	return job;
 }
 
+PD_INLINE pd_i64 command_job_state(pd_ref d, struct punctual_command *command) __irqs_off
+{
+	pd_u32 i = pd_job_index(d, command->job_state.job);
+
+	if (i == PD_NONE)
+		return PD_FREE;
+	command->job_state.used = PD_JOB(d, i)->used;
+	command->job_state.remaining = PD_JOB(d, i)->attr.budget;
+	return PD_JOB(d, i)->state;
+}
+
 /* Blocked until a thread of it is runnable. */
 PD_INLINE pd_i64 command_task_add(pd_ref d, __u32 domain, pd_u64 now) __irqs_off
 {
-	pd_i64 number = pd_task_add(d, now);
+	pd_u32 number = PD(d)->free_task;
 
-	if (number < 0)
-		return number;
+	if (number >= PUNCTUAL_TASKS)
+		return -ENOSPC;
 	/* Threads of the previous task of this number may still be in its queue. */
-	if (number >= PUNCTUAL_TASKS || TASK_OF(domain, number)->runnable) {
-		pd_task_gone(d, (pd_u32)number, now);
-		return number >= PUNCTUAL_TASKS ? -ENOSPC : -EBUSY;
-	}
-	pd_task_blocked(d, (pd_u32)number, now);
+	if (TASK_OF(domain, number)->runnable)
+		return -EBUSY;
+	pd_task_add(d, now);
+	pd_task_blocked(d, number, now);
 	wait_begins(TASK_OF(domain, number));
 	return number;
 }
@@ -144,12 +154,8 @@ PD_INLINE pd_i64 command_execute(pd_ref d, struct punctual_command *command) __i
 				     command->window.begins, now);
 	case PUNCTUAL_WINDOW_DROP:
 		return pd_window_drop(d, now);
-	case PUNCTUAL_JOB_REMAINING:
-		return (pd_i64)pd_job_remaining(d, command->job_id);
-	case PUNCTUAL_JOB_USED:
-		return (pd_i64)pd_job_used(d, command->job_id);
-	case PUNCTUAL_JOB_STANDING:
-		return pd_job_standing(d, command->job_id);
+	case PUNCTUAL_JOB_STATE:
+		return command_job_state(d, command);
 	case PUNCTUAL_RESERVATION_JOB:
 		return (pd_i64)pd_reservation_job(d, command->reservation);
 	case PUNCTUAL_RESERVATION_DELAYED:

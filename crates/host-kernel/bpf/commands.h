@@ -34,9 +34,7 @@ enum punctual_command_kind {
 	PUNCTUAL_WINDOW_ADD = 10,	 /* [window] */
 	PUNCTUAL_WINDOW_DROP = 11,	 /* those that were added and that no reservation took */
 	/* Queries. */
-	PUNCTUAL_JOB_REMAINING = 16,	  /* [job_id]: ns */
-	PUNCTUAL_JOB_USED = 17,		  /* [job_id]: ns */
-	PUNCTUAL_JOB_STANDING = 18,	  /* [job_id]: enum pd_job_state */
+	PUNCTUAL_JOB_STATE = 16,	  /* [job_state], which has more: enum pd_job_state */
 	PUNCTUAL_RESERVATION_JOB = 19,	  /* [reservation]: its job's id, 0 for none */
 	PUNCTUAL_RESERVATION_DELAYED = 20, /* [reservation]: waits */
 	PUNCTUAL_RESERVATION_ERROR = 21,  /* [reservation_error], which has the answer */
@@ -75,6 +73,11 @@ struct punctual_command {
 	union {
 		struct pd_job_attr job;
 		pd_u64 job_id;
+		struct {
+			pd_u64 used;	  /* out: ns */
+			pd_u64 remaining; /* out: ns */
+			pd_u64 job;
+		} job_state;
 		struct pd_reservation_attr reservation_add;
 		struct {
 			struct pd_reservation_attr to;

@@ -104,6 +104,15 @@ impl CommandChannel<'_> {
         self.call(command).result
     }
 
+    /// Where the job stands, as a number, what it used, and what remains of its budget, ns.
+    fn job_state(&self, job: JobId) -> (i64, u64, u64) {
+        let call = self.call(Command::JobState { used: 0, remaining: 0, job: job.as_u64() });
+        match call.command {
+            Command::JobState { used, remaining, .. } => (call.result, used, remaining),
+            _ => (call.result, 0, 0),
+        }
+    }
+
     fn try_send(&self, command: Command) -> Result<i64, Refusal> {
         let result = self.send(command);
         if result < 0 {
@@ -126,13 +135,13 @@ impl Gsi for KernelGsi<'_> {
         self.0.try_send(Command::JobCancel { job: job.as_u64() }).map(drop)
     }
     fn remaining(&self, job: JobId) -> u64 {
-        self.0.send(Command::JobRemaining { job: job.as_u64() }).max(0) as u64
+        self.0.job_state(job).2
     }
     fn used(&self, job: JobId) -> u64 {
-        self.0.send(Command::JobUsed { job: job.as_u64() }).max(0) as u64
+        self.0.job_state(job).1
     }
     fn standing(&self, job: JobId) -> Option<Standing> {
-        Standing::from_raw(self.0.send(Command::JobStanding { job: job.as_u64() }))
+        Standing::from_raw(self.0.job_state(job).0)
     }
     fn set_order(&mut self, group: u32, by: &[Attribute]) -> Result<(), Refusal> {
         self.0.try_send(Command::GroupOrder { group, order: raw::order(by)? }).map(drop)
