@@ -24,6 +24,7 @@ PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now);
 #include "wakeup.c"
 #include "settle.c"
 #include "charge.c"
+#include "lend.c"
 #include "add.c"
 #include "task.c"
 #include "timer.c"

@@ -37,10 +37,18 @@ struct pd_job {
 struct pd_task {
 	pd_u32 first_job;
 	pd_u32 reservation;
-	pd_u32 next_free;
+	pd_u32 lends_to;     /* the task that its jobs execute in its place; PD_NONE for none */
+	pd_u32 executes;     /* what its jobs execute in the end: itself, or what that one executes */
+	pd_u32 first_lender; /* of the tasks that lend to it */
+	union {
+		pd_u32 next_free;
+		pd_u32 next_lender; /* these two: of those that lend to the same one */
+	};
+	pd_u32 prev_lender;
 	pd_u8 used;
-	pd_u8 blocked;
-	pd_u16 unused;
+	pd_u8 sleeps;
+	pd_u8 blocked; /* what its jobs execute sleeps */
+	pd_u8 unused;
 };
 
 /* A scheduling group. Its members are its heap's. */

@@ -17,7 +17,7 @@
  *   -ENOSPC   a limit set at creation is reached
  *   -ENOENT   no such job, task, group, CPU or reservation, or it is gone
  *   -EINVAL   a value outside its range
- *   -ELOOP    a cycle of groups, another parent than before, or too deep
+ *   -ELOOP    a cycle of groups or of lending, another parent than before, or too deep
  *   -EBUSY    it is in use
  * Nothing is allocated after pd_init. A dispatcher is used by one thread at a time.
  */
@@ -70,7 +70,7 @@ enum pd_event_kind {
 	PD_EV_EXPIRED = 3,
 	PD_EV_CANCELLED = 4,
 	PD_EV_TASK_GONE = 5,
-	/* A task woke or fell asleep: `task`. */
+	/* A task woke or fell asleep, or, where it lends, what its jobs execute: `task`. */
 	PD_EV_TASK_READY = 6,
 	PD_EV_TASK_BLOCKED = 7,
 	/* A group got its first eligible member, or lost its last: `task` is the group. */
@@ -197,7 +197,14 @@ PD_API int pd_group_set_order(pd_ref d, pd_u32 group, pd_u32 order);
 PD_API pd_i64 pd_task_add(pd_ref d, pd_u64 now);
 PD_API int pd_task_ready(pd_ref d, pd_u32 task, pd_u64 now);
 PD_API int pd_task_blocked(pd_ref d, pd_u32 task, pd_u64 now);
-/* Ends all its jobs and its reservation; the number may be given out again. */
+/* Has the jobs of `task`, those to come too, execute `to` in its place and be charged for it, as
+ * where `task` waits for a lock that `to` holds; PD_NONE: no longer. They are ready while what they
+ * execute is, whether `task` sleeps or not. -ELOOP: `to` is `task`, or its jobs execute it. */
+PD_API int pd_task_lend(pd_ref d, pd_u32 task, pd_u32 to, pd_u64 now);
+/* The latest of the tasks that lend to this one, PD_NONE if none does. */
+PD_API pd_u32 pd_task_lender(pd_ref d, pd_u32 task);
+/* Ends all its jobs, its reservation and what it lends; the number may be given out again. -EBUSY:
+ * another task lends to it. */
 PD_API int pd_task_gone(pd_ref d, pd_u32 task, pd_u64 now);
 /* wait_period, or a job's end for a task without reservation: enum pd_wait. */
 PD_API int pd_task_done(pd_ref d, pd_u32 task, pd_u64 now);
@@ -213,13 +220,15 @@ PD_API int pd_job_standing(pd_ref d, pd_u64 job);
 /* What it may execute before a budget on its path or in a chain above it ends (docs/model.md); 0
  * when it has ended. */
 PD_API pd_u64 pd_job_allowance(pd_ref d, pd_u64 job);
-/* The task that it runs, PD_NONE when it has ended. */
+/* The task that it executes: its own, or the one to which that lends in the end; PD_NONE when it
+ * has ended. */
 PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job);
 
-/* The task's job that a charge would go to, 0 if there is none. */
+/* The job that a charge of the task would go to, 0 if there is none. */
 PD_API pd_u64 pd_task_job(pd_ref d, pd_u32 task);
-/* Charges `ran` ns to a task: to its best job and all on that job's path, or, if it has none, to
- * its reservation as enforcement error. Returns 1 if the job's budget is used up. */
+/* Charges `ran` ns that a task executed: to the best job of it and of those that lend to it, and
+ * all on that job's path, or, if they have none, to its reservation as enforcement error. Returns 1
+ * if the job's budget is used up. */
 PD_API int pd_charge_task(pd_ref d, pd_u32 task, pd_u64 ran, pd_u64 now);
 PD_API int pd_charge(pd_ref d, pd_u64 job, pd_u64 ran, pd_u64 now);
 

@@ -2,21 +2,25 @@
 /*
  * Runner-ups, for hosts that keep several jobs ready to run: what would be selected if the tasks of
  * the better ones slept. That is the order in which the tree is walked from group 0 down, queue by
- * queue, with each task once, and each group once: by the server job of it that comes first.
+ * queue, with each executed task once, and each group once: by the server job of it that comes
+ * first.
  *
  * Nothing is moved for it. What stands before a member of a queue is a piece of the heap that hangs
  * together at its top, so the next one after it is found at that piece's edge.
  */
 #include "internal.h"
 
-/* Of one task, one job. */
+/* Of all jobs that execute one task, one. */
 PD_FN int pd_rank_has_task(pd_ref d, pd_u32 cpu, pd_u32 task)
 {
 	pd_cpu_p c = PD_CPU(d, cpu);
+	pd_u32 executed = PD_TASK(d, task)->executes;
 	pd_u32 i = PD_ZERO(d);
 
 	pd_while (i < c->ranks) {
-		if (PD_JOB(d, PD_NTH(c->ranked, i & (PD_RANKS - 1)))->attr.task == task)
+		pd_u32 ranked = PD_NTH(c->ranked, i & (PD_RANKS - 1));
+
+		if (PD_TASK(d, PD_JOB(d, ranked)->attr.task)->executes == executed)
 			return 1;
 		i++;
 	}

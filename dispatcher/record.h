@@ -28,6 +28,7 @@ enum pd_record_kind {
 	PD_REC_TIMER_CANCEL = 16,   /* a = timer */
 	PD_REC_WINDOW_ADD = 17,	    /* small = begins, a = start, b = length */
 	PD_REC_WINDOW_DROP = 18,
+	PD_REC_TASK_LEND = 19, /* small = task, a = the one that it lends to, PD_NONE for none */
 	/* Additions take several records: the call, then what it was given (a job's third only if
 	 * it is not all zero). */
 	PD_REC_JOB_ADD = 20,	       /* small = task, a = start, b = finish */

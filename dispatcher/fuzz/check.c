@@ -124,7 +124,8 @@ static void check_standings(struct shadow *s)
 		MUST(k->standing != PD_FREE);
 		cut(k, pd_job_remaining(s->d, k->id));
 		MUST(pd_job_used(s->d, k->id) == k->used && pd_job_remaining(s->d, k->id) == k->remaining);
-		MUST(pd_job_task(s->d, k->id) == k->attr.task);
+		MUST(pd_job_task(s->d, k->id) ==
+		     (is_real(k) ? shadow_executed(s, k->attr.task) : PD_NONE));
 	}
 	EACH_JOB(s, k) {
 		if (k->standing == PD_WAITING) {
@@ -134,7 +135,7 @@ static void check_standings(struct shadow *s)
 		MUST(k->attr.start <= s->now || k->attr.start == UNKNOWN);
 		if (is_segment(k))
 			MUST(k->standing == PD_OPEN);
-		else if (is_real(k) && s->task_blocked[k->attr.task])
+		else if (is_real(k) && s->task_sleeps[shadow_executed(s, k->attr.task)])
 			MUST(k->standing == PD_BLOCKED);
 		else if (!chain_is_wet(s, k->attr.budget_group))
 			MUST(k->standing == PD_THROTTLED);

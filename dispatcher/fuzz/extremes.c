@@ -164,8 +164,8 @@ static void operate(struct fuzzed *f, struct stream *in)
 {
 	uint8_t op = stream_byte(in);
 
-	/* So few for the last, that kept inputs mean what they meant. */
-	switch (op >= 248 ? 24 : op % 24) {
+	/* So few for the last two, that kept inputs mean what they meant. */
+	switch (op >= 252 ? 25 : op >= 248 ? 24 : op % 24) {
 	case 0: case 1: case 2: case 3:
 		add_job(f, in);
 		break;
@@ -238,6 +238,9 @@ static void operate(struct fuzzed *f, struct stream *in)
 			pd_window_add(f->d, some_value(in, 0), some_value(in, 0), stream_byte(in) % 2, f->now);
 		if (stream_byte(in) >= 240)
 			pd_window_drop(f->d, f->now);
+		break;
+	case 25:
+		pd_task_lend(f->d, some_number(in), some_number(in), f->now);
 		break;
 	}
 }

@@ -144,10 +144,18 @@ static void change_reservation(struct shadow *s, struct stream *in)
 
 static void task_gone(struct shadow *s, pd_u32 task)
 {
+	pd_u32 lender = pd_task_lender(s->d, task);
+
+	if (lender != PD_NONE) {
+		MUST(s->task_lends_to[lender] == task);
+		MUST(pd_task_gone(s->d, task, s->now) == -EBUSY);
+		return;
+	}
 	if (pd_task_gone(s->d, task, s->now) < 0)
 		return;
 	MUST(s->task_there[task]);
-	s->task_there[task] = s->task_blocked[task] = false;
+	s->task_there[task] = s->task_sleeps[task] = false;
+	s->task_lends_to[task] = PD_NONE;
 	for (int r = 0; r < RESERVATIONS; r++)
 		if (s->reservations[r].task == task)
 			s->reservation_there[r] = false;
@@ -159,7 +167,18 @@ static void set_blocked(struct shadow *s, pd_u32 task, bool blocked)
 
 	MUST((done >= 0) == s->task_there[task]);
 	if (done >= 0)
-		s->task_blocked[task] = blocked;
+		s->task_sleeps[task] = blocked;
+}
+
+/* To a task, or to none. */
+static void lend(struct shadow *s, pd_u32 task, pd_u32 to)
+{
+	int done = pd_task_lend(s->d, task, to, s->now);
+
+	MUST(done != -ENOENT || !s->task_there[task] || (to != PD_NONE && !s->task_there[to]));
+	MUST(done != -ELOOP || shadow_executed(s, to) == shadow_executed(s, task));
+	if (done >= 0)
+		s->task_lends_to[task] = to;
 }
 
 static void ask_timer(struct shadow *s, struct stream *in, uint8_t cookie)
@@ -188,8 +207,8 @@ static void operate(struct shadow *s, struct stream *in)
 	pd_u64 job = s->jobs[argument % JOBS].id;
 	pd_i64 number;
 
-	/* So few for the last, that kept inputs mean what they meant. */
-	switch (op >= 248 ? 24 : op % 24) {
+	/* So few for the last two, that kept inputs mean what they meant. */
+	switch (op >= 252 ? 25 : op >= 248 ? 24 : op % 24) {
 	case 0: case 1: case 2:
 		add_job(s, in);
 		break;
@@ -206,7 +225,7 @@ static void operate(struct shadow *s, struct stream *in)
 		break;
 	case 9: /* what the task's best job is, and that it is charged */
 		number = (pd_i64)pd_task_job(s->d, task);
-		MUST(!number || pd_job_task(s->d, number) == task);
+		MUST(!number || pd_job_task(s->d, number) == shadow_executed(s, task));
 		charge(s, number, argument / TASKS);
 		break;
 	case 10:
@@ -254,6 +273,9 @@ static void operate(struct shadow *s, struct stream *in)
 		break;
 	case 24:
 		some_windows(s, in, argument);
+		break;
+	case 25:
+		lend(s, task, argument / 64 ? argument / 4 % TASKS : PD_NONE);
 		break;
 	}
 }

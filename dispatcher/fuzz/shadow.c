@@ -9,6 +9,7 @@ void shadow_make(struct shadow *s, void *memory, const struct pd_limits *limits)
 	memset(s, 0, sizeof(*s));
 	memset(s->group_parent, 0xff, sizeof(s->group_parent));
 	memset(s->node_parent, 0xff, sizeof(s->node_parent));
+	memset(s->task_lends_to, 0xff, sizeof(s->task_lends_to));
 	s->d = pd_init(memory, limits);
 	MUST(s->d);
 }
@@ -38,6 +39,15 @@ void shadow_added(struct shadow *s, pd_u64 id, const struct pd_job_attr *attr)
 		.remaining = pd_job_remaining(s->d, id),
 	};
 	MUST(place->used == 0);
+}
+
+pd_u32 shadow_executed(const struct shadow *s, pd_u32 task)
+{
+	for (int steps = 0; s->task_lends_to[task] != PD_NONE; steps++) {
+		MUST(steps < TASKS);
+		task = s->task_lends_to[task];
+	}
+	return task;
 }
 
 void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_group,

@@ -39,7 +39,8 @@ struct shadow {
 	bool fresh;
 	struct known jobs[JOBS];
 	bool task_there[TASKS];
-	bool task_blocked[TASKS];
+	bool task_sleeps[TASKS];
+	pd_u32 task_lends_to[TASKS]; /* PD_NONE for none */
 	struct pd_reservation_attr reservations[RESERVATIONS];
 	bool reservation_there[RESERVATIONS];
 	/* PD_NONE: not fixed yet. */
@@ -53,6 +54,8 @@ void shadow_make(struct shadow *s, void *memory, const struct pd_limits *limits)
 struct known *shadow_find(struct shadow *s, pd_u64 id);
 /* Remembers a job that was added. */
 void shadow_added(struct shadow *s, pd_u64 id, const struct pd_job_attr *attr);
+/* The task that the jobs of `task` execute. */
+pd_u32 shadow_executed(const struct shadow *s, pd_u32 task);
 /* Remembers which parents a job or reservation fixed; they must not have been others. */
 void shadow_fix(struct shadow *s, pd_u32 group, pd_u32 server, pd_u32 budget_group,
 		pd_u32 budget_server);

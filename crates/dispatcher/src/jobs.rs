@@ -54,22 +54,23 @@ impl Dispatcher {
         unsafe { ffi::pd_job_allowance(self.raw.as_ptr(), job.0) }
     }
 
-    /// The job of a task that [`Dispatcher::charge_task`] would charge.
+    /// The job that [`Dispatcher::charge_task`] would charge.
     pub fn job_of_task(&self, task: TaskId) -> Option<JobId> {
         // SAFETY: as above; the call may cache its result, and `Dispatcher` is not `Sync`.
         let id = unsafe { ffi::pd_task_job(self.raw.as_ptr(), task.0) };
         (id != 0).then_some(JobId(id))
     }
 
-    /// The task that a job runs; `None` when it has ended or is no task's.
+    /// The task that a job executes: its own, or the one to which that lends in the end; `None`
+    /// when it has ended or is no task's.
     pub fn task_of(&self, job: JobId) -> Option<TaskId> {
         // SAFETY: as above; this one only reads.
         let task = unsafe { ffi::pd_job_task(self.raw.as_ptr(), job.0) };
         (task != u32::MAX).then_some(TaskId(task))
     }
 
-    /// Charges what a task executed, ns: to its best job, or, without one, to its reservation as
-    /// enforcement error. True when the job's budget is used up.
+    /// Charges what a task executed, ns: to the best job of it and of those that lend to it, or,
+    /// without one, to its reservation as enforcement error. True when the job's budget is used up.
     pub fn charge_task(&mut self, task: TaskId, ran: u64, now: u64) -> Result<bool, Refusal> {
         // SAFETY: as above.
         checked(unsafe { ffi::pd_charge_task(self.raw(), task.0, ran, now) }).map(|code| code == 1)

@@ -133,14 +133,37 @@ impl Dispatcher {
         checked(unsafe { ffi::pd_task_ready(self.raw(), task.0, now) }).map(drop)
     }
 
-    /// The task fell asleep: its jobs are not selected until it wakes.
+    /// The task fell asleep: unless it lends, its jobs are not selected until it wakes.
     pub fn task_blocked(&mut self, task: TaskId, now: u64) -> Result<(), Refusal> {
         // SAFETY: as above.
         checked(unsafe { ffi::pd_task_blocked(self.raw(), task.0, now) }).map(drop)
     }
 
-    /// The task is no more: its jobs end, its number is given out again.
+    /// Has the jobs of a task, those to come too, execute `to` in its place and be charged for it,
+    /// as where it waits for a lock that `to` holds (bandwidth inheritance: Lipari, Lamastra and
+    /// Abeni 2004); `None`: no longer. They are ready while what they execute is, whether the task
+    /// itself sleeps or not.
+    ///
+    /// # Errors
+    /// [`Refusal::Tree`]: `to` is the task itself, or lends to it, directly or through others.
+    pub fn lend(&mut self, task: TaskId, to: Option<TaskId>, now: u64) -> Result<(), Refusal> {
+        let to = to.unwrap_or(TaskId::NONE).0;
+        // SAFETY: as above.
+        checked(unsafe { ffi::pd_task_lend(self.raw(), task.0, to, now) }).map(drop)
+    }
+
+    /// One of the tasks that lend to this one.
+    pub fn lender_of(&self, task: TaskId) -> Option<TaskId> {
+        // SAFETY: as above; this one only reads.
+        let lender = unsafe { ffi::pd_task_lender(self.raw.as_ptr(), task.0) };
+        Some(TaskId(lender)).filter(|&lender| lender != TaskId::NONE)
+    }
+
+    /// The task is no more: what is lent to it is not, its jobs end, its number is given out again.
     pub fn task_gone(&mut self, task: TaskId, now: u64) -> Result<(), Refusal> {
+        while let Some(lender) = self.lender_of(task) {
+            self.lend(lender, None, now)?;
+        }
         // SAFETY: as above.
         checked(unsafe { ffi::pd_task_gone(self.raw(), task.0, now) }).map(drop)
     }

@@ -9,7 +9,8 @@ pub enum Refusal {
     Nothing,
     /// A value outside its range.
     Invalid,
-    /// Groups would form a cycle, have another parent than before, or be too deep.
+    /// Groups would form a cycle, have another parent than before, or be too deep; or tasks would
+    /// lend in a cycle.
     Tree,
     /// It is in use.
     Busy,
@@ -34,7 +35,10 @@ impl std::fmt::Display for Refusal {
             Refusal::Full => "a limit of the dispatcher, set at its creation, is reached",
             Refusal::Nothing => "no such job, task, group or reservation (any more)",
             Refusal::Invalid => "a value is outside its range",
-            Refusal::Tree => "groups would form a cycle, have two parents, or be nested too deeply",
+            Refusal::Tree => {
+                "groups would form a cycle, have two parents, or be nested too deeply, or tasks \
+                 would lend in a cycle"
+            }
             Refusal::Busy => "it is in use",
         })
     }

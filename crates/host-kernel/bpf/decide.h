@@ -276,7 +276,7 @@ PD_FN int domain_select(pd_u32 domain, pd_u64 now, pd_u32 rings) __on_domain
 	if (job) {
 		pd_job_p j = PD_JOB(d, (pd_u32)job);
 
-		c->choice = j->attr.task;
+		c->choice = PD_TASK(d, j->attr.task)->executes;
 		if (c->choice >= PUNCTUAL_TASKS)
 			domain_bad_choice(domain);
 		c->allowance = j->flags == PD_PLAIN ? j->attr.budget : pd_job_allowance(d, job);

@@ -71,6 +71,10 @@ pub(crate) fn apply(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<
         kind::TIMER_CANCEL => d.cancel_timer(TimerId::from_u64(a), now)?,
         kind::WINDOW_ADD => d.draft_window(a, b, small != 0, now)?,
         kind::WINDOW_DROP => d.drop_windows(now),
+        kind::TASK_LEND => {
+            let to = u32::try_from(a).map_err(|_| InputError::Nonsense)?;
+            d.lend(task, Some(TaskId(to)).filter(|&to| to != TaskId::NONE), now)?;
+        }
         kind::JOB_ADD => drop(d.add_job(&job_of(records)?, now)?),
         kind::RESERVATION_ADD => drop(d.add_reservation(&reservation_of(records)?, now)?),
         kind::RESERVATION_CHANGE => {

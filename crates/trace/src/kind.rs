@@ -24,6 +24,7 @@ pub const TIMER_ASK: u32 = 15;
 pub const TIMER_CANCEL: u32 = 16;
 pub const WINDOW_ADD: u32 = 17;
 pub const WINDOW_DROP: u32 = 18;
+pub const TASK_LEND: u32 = 19;
 pub const JOB_ADD: u32 = 20;
 pub const JOB_ADD_2: u32 = 21;
 pub const JOB_ADD_3: u32 = 22;

@@ -55,6 +55,7 @@ impl Record {
             kind::TIMER_CANCEL => "timer taken back",
             kind::WINDOW_ADD => "window drafted",
             kind::WINDOW_DROP => "windows taken back",
+            kind::TASK_LEND => "task lends",
             kind::JOB_ADD..=kind::JOB_ADD_3 => "job added",
             kind::RESERVATION_ADD..=kind::RESERVATION_ADD_4 => "reservation added",
             kind::RESERVATION_CHANGE => "reservation changed",

@@ -21,6 +21,7 @@ pub enum Op {
     Wake(u32),
     Gone(u32),
     Done(u32),
+    Lend(u32, Option<u32>),
     AddJob(Job),
     Cancel(usize),
     Complete(usize),

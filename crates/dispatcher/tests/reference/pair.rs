@@ -119,6 +119,11 @@ impl Pair {
             Op::Done(task) => {
                 same(real.task_done(TaskId(*task), now), model.task_done(*task, now), "done")
             }
+            Op::Lend(task, to) => same(
+                real.lend(TaskId(*task), to.map(TaskId), now),
+                model.lend(*task, *to, now),
+                "lend",
+            ),
             Op::AddJob(job) => {
                 let id = real.add_job(job, now);
                 let model = model.add_job(job, now);
@@ -265,7 +270,8 @@ impl Pair {
                     &format!("standing, used, remaining, allowance at {} of {job:?}", self.now),
                 );
             }
-            same(real.task_of(id).map(|t| t.0), job.task(), "task_of");
+            let executed = job.task().map(|task| model.executed(task));
+            same(real.task_of(id).map(|t| t.0), executed, "task_of");
         }
         for task in 0..model.limits.tasks {
             let job = real.job_of_task(TaskId(task)).map(|id| self.names.model_job(id));

@@ -4,7 +4,7 @@
 //! The dispatcher cannot be copied: each branch begins with a new one, to which all calls that lead
 //! there are made again. The reference beside it is copied.
 //!
-//! `PUNCTUAL_DEPTH` sets the number of steps (8).
+//! `PUNCTUAL_DEPTH` sets the number of steps of all scenarios.
 
 use std::fmt::Debug;
 
@@ -20,6 +20,8 @@ pub trait Scenario {
     type Step: Copy + Debug + 'static;
     const STEPS: &'static [Self::Step];
     const LIMITS: Limits;
+    /// The number of steps.
+    const DEPTH: u64 = 8;
 
     /// What is done before the first step.
     fn beginning(&self) -> Vec<Op>;
@@ -48,6 +50,8 @@ enum Call {
     Block(u32),
     Wake(u32),
     Done(u32),
+    Gone(u32),
+    Lend(u32, Option<u32>),
     AddJob(Job),
     Complete(JobId),
     Cancel(JobId),
@@ -71,6 +75,8 @@ impl Call {
             Op::Block(task) => Call::Block(task),
             Op::Wake(task) => Call::Wake(task),
             Op::Done(task) => Call::Done(task),
+            Op::Gone(task) => Call::Gone(task),
+            Op::Lend(task, to) => Call::Lend(task, to),
             Op::AddJob(job) => Call::AddJob(job),
             Op::Complete(place) => Call::Complete(id(place)),
             Op::Cancel(place) => Call::Cancel(id(place)),
@@ -97,6 +103,8 @@ impl Call {
             Call::Block(task) => drop(d.task_blocked(TaskId(task), now)),
             Call::Wake(task) => drop(d.task_ready(TaskId(task), now)),
             Call::Done(task) => drop(d.task_done(TaskId(task), now)),
+            Call::Gone(task) => drop(d.task_gone(TaskId(task), now)),
+            Call::Lend(task, to) => drop(d.lend(TaskId(task), to.map(TaskId), now)),
             Call::AddJob(job) => drop(d.add_job(&job, now)),
             Call::Complete(job) => drop(d.complete_job(job, now)),
             Call::Cancel(job) => drop(d.cancel_job(job, now)),
@@ -115,7 +123,7 @@ impl Call {
 
 /// All sequences there are.
 pub fn explore_all<S: Scenario>(scenario: &S) -> Explored {
-    let depth = crate::environment("PUNCTUAL_DEPTH", 8);
+    let depth = crate::environment("PUNCTUAL_DEPTH", S::DEPTH);
     let mut pair = Pair::new(S::LIMITS, 0, false, false);
     let mut tree = Tree { scenario, calls: Vec::new(), steps: Vec::new() };
     scenario.beginning().iter().for_each(|op| tree.apply(op, &mut pair));

@@ -202,7 +202,7 @@ impl World {
     pub fn some_op(&self, model: &Model, random: &mut Random, now: u64) -> Op {
         let place = random.below(model.jobs.len() as u64 + 1) as usize;
         let reservation = random.below32(self.limits.reservations + 1);
-        match random.below(70) {
+        match random.below(73) {
             0 if random.one_in(8) => Op::Pass(random.below(40 * self.span)),
             0..=9 => Op::Pass(random.below(4)),
             10..=17 => Op::Advance,
@@ -239,6 +239,8 @@ impl World {
             64..=67 => self.some_window(model, random),
             68 if random.one_in(6) => Op::DropWindows,
             69 => Op::AddReservation(self.some_reservation_in_windows(model, random, now)),
+            70..=71 => Op::Lend(self.some_task(random), Some(self.some_task(random))),
+            72 => Op::Lend(self.some_task(random), None),
             _ => Op::Advance,
         }
     }

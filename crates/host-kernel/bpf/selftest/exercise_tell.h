@@ -7,10 +7,14 @@
 /* A task goes, another comes in its place. */
 PD_ALWAYS_INLINE int exercise_replace_task(pd_ref d, pd_u32 which)
 {
+	pd_u32 old;
 	pd_i64 task;
 
 	which &= EXERCISE_TASKS - 1;
-	exercise_fold_int(d, pd_task_gone(d, PD_NTH(EX(d)->tasks, which), EX(d)->now));
+	old = PD_NTH(EX(d)->tasks, which);
+	pd_while (pd_task_lender(d, old) != PD_NONE)
+		pd_task_lend(d, pd_task_lender(d, old), PD_NONE, EX(d)->now);
+	exercise_fold_int(d, pd_task_gone(d, old, EX(d)->now));
 	task = pd_task_add(d, EX(d)->now);
 	exercise_fold(d, (pd_u64)task);
 	if (task >= 0)
@@ -68,6 +72,15 @@ PD_ALWAYS_INLINE int exercise_change(pd_ref d)
 	return 0;
 }
 
+/* To another task, and as often to none. */
+PD_ALWAYS_INLINE int exercise_lend(pd_ref d, pd_u64 now)
+{
+	pd_u32 task = exercise_task(d);
+	pd_u32 to = exercise_task(d);
+
+	return pd_task_lend(d, task, exercise_random(d) % 2 ? to : PD_NONE, now);
+}
+
 /* A step of what happens by chance; the clock goes on first. */
 PD_FN int exercise_step(pd_ref d)
 {
@@ -100,8 +113,10 @@ PD_FN int exercise_step(pd_ref d)
 		exercise_fold_int(d, pd_task_blocked(d, exercise_task(d), now));
 	else if (what < 46)
 		exercise_fold_int(d, pd_task_ready(d, exercise_task(d), now));
-	else if (what < 48)
+	else if (what < 47)
 		exercise_fold_int(d, pd_task_done(d, exercise_task(d), now));
+	else if (what < 48)
+		exercise_fold_int(d, exercise_lend(d, now));
 	else if (what < 49)
 		exercise_change(d);
 	else if (what < 50)

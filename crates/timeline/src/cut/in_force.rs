@@ -51,6 +51,7 @@ struct Task {
     /// Its releases and waits since it was last done with all of them.
     since: Vec<Numbered>,
     blocked: Option<Numbered>,
+    lends: Option<Numbered>,
     gone: Option<Numbered>,
 }
 
@@ -75,6 +76,7 @@ impl InForce {
             kind::CHARGE_TASK => self.executed = Some(r.small),
             kind::TASK_BLOCKED => self.task(r).blocked = Some(this),
             kind::TASK_READY => self.task(r).blocked = None,
+            kind::TASK_LEND => self.task(r).lends = (r.a != u64::from(NONE)).then_some(this),
             kind::TASK_GONE => self.task(r).gone = Some(this),
             kind::TASK_DONE => self.task(r).done(this),
             _ if is_release(r) => self.task(r).released(this),
@@ -94,6 +96,7 @@ impl InForce {
         for task in self.tasks.into_values() {
             all.extend(task.since);
             all.extend(task.blocked);
+            all.extend(task.lends);
             all.extend(task.gone);
         }
         let since = from.saturating_sub(self.longest);

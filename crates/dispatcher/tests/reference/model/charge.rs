@@ -46,9 +46,16 @@ impl Model {
         })
     }
 
-    /// The job of a task that a charge goes to.
+    /// The job that a charge of a task goes to.
     pub fn job_of_task(&self, task: u32) -> Option<u64> {
-        let eligible = |j: &&ModelJob| j.task() == Some(task) && j.standing != Standing::Waiting;
+        self.job_of_tasks(&self.tree(task))
+    }
+
+    /// Of the begun jobs of these tasks the one that selection would prefer.
+    pub(super) fn job_of_tasks(&self, tasks: &[u32]) -> Option<u64> {
+        let eligible = |j: &&ModelJob| {
+            j.task().is_some_and(|t| tasks.contains(&t)) && j.standing != Standing::Waiting
+        };
         self.jobs.iter().filter(eligible).min_by(|a, b| self.prefer(a, b)).map(|j| j.id)
     }
 

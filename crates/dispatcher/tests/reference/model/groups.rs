@@ -84,11 +84,11 @@ impl Model {
         queue
     }
 
-    /// From `group` down to the best job whose task is not among those asleep.
+    /// From `group` down to the best job that executes none of the tasks that are asleep.
     fn best_below(&self, group: u32, asleep: &[u32]) -> Option<Vec<u64>> {
         for job in self.queue(group) {
             match job.attr.serves {
-                For::Task(task) if asleep.contains(&task.0) => {}
+                For::Task(task) if asleep.contains(&self.executed(task.0)) => {}
                 For::Task(_) => return Some(vec![job.id]),
                 For::Group(served) => {
                     if let Some(below) = self.best_below(served, asleep) {
@@ -109,7 +109,7 @@ impl Model {
         while ranked.len() < most {
             let Some(path) = self.best_below(0, &asleep) else { break };
             let last = path.last().and_then(|id| self.job(*id)).expect("it was found");
-            asleep.extend(last.task());
+            asleep.extend(last.task().map(|task| self.executed(task)));
             ranked.push(path);
         }
         ranked

@@ -9,6 +9,7 @@ mod charge;
 mod event;
 mod groups;
 mod jobs;
+mod lending;
 mod order;
 mod reservations;
 mod settle;
@@ -39,7 +40,12 @@ pub struct ModelJob {
 
 #[derive(Clone, Debug)]
 pub struct ModelTask {
+    pub sleeps: bool,
+    /// What executes on its jobs sleeps, as last reported.
     pub blocked: bool,
+    pub lends_to: Option<u32>,
+    /// The tasks that lend to it, the latest first.
+    pub lenders: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]

@@ -2,11 +2,15 @@
 
 use punctual_dispatcher::{End, For, Refusal, TaskId, Wait};
 
-use super::{Model, ModelEvent, ModelTask};
+use super::{Model, ModelTask};
 
 impl Model {
     pub(super) fn task(&self, task: u32) -> Result<&ModelTask, Refusal> {
         self.tasks.get(task as usize).and_then(Option::as_ref).ok_or(Refusal::Nothing)
+    }
+
+    pub(super) fn task_mut(&mut self, task: u32) -> &mut ModelTask {
+        self.tasks[task as usize].as_mut().expect("it is there")
     }
 
     /// `number` is what the real dispatcher chose.
@@ -16,30 +20,23 @@ impl Model {
         }
         let number = number.expect("there is room");
         assert!(self.tasks[number as usize].is_none(), "task {number} is there already");
-        self.tasks[number as usize] = Some(ModelTask { blocked: false });
+        self.tasks[number as usize] =
+            Some(ModelTask { sleeps: false, blocked: false, lends_to: None, lenders: Vec::new() });
         Ok(number)
     }
 
-    fn set_blocked(&mut self, task: u32, blocked: bool) {
-        self.tasks[task as usize].as_mut().expect("it is there").blocked = blocked;
-    }
-
     pub fn task_blocked(&mut self, task: u32, now: u64) -> Result<(), Refusal> {
-        if !self.task(task)?.blocked {
-            self.set_blocked(task, true);
-            self.report(ModelEvent::Blocked { at: now, task });
-            self.settle(now);
-        }
-        Ok(())
+        self.set_sleeps(task, true, now)
     }
 
     pub fn task_ready(&mut self, task: u32, now: u64) -> Result<(), Refusal> {
-        if self.task(task)?.blocked {
-            self.set_blocked(task, false);
-            self.report(ModelEvent::Ready { at: now, task });
-            if let Some(r) = self.reservation_of(task) {
-                self.reservation_woke(r, now);
-            }
+        self.set_sleeps(task, false, now)
+    }
+
+    fn set_sleeps(&mut self, task: u32, sleeps: bool, now: u64) -> Result<(), Refusal> {
+        if self.task(task)?.sleeps != sleeps {
+            self.task_mut(task).sleeps = sleeps;
+            self.follow(task, now);
             self.settle(now);
         }
         Ok(())
@@ -47,6 +44,7 @@ impl Model {
 
     pub fn task_gone(&mut self, task: u32, now: u64) -> Result<(), Refusal> {
         self.task(task)?;
+        self.end_lending(task, now);
         if let Some(r) = self.reservation_of(task) {
             self.drop_reservation(r);
         }
@@ -65,7 +63,7 @@ impl Model {
         let mut wait = Wait::UntilRelease;
         if let Some(r) = self.reservation_of(task) {
             wait = self.wait_period(r, now);
-        } else if let Some(id) = self.job_of_task(task) {
+        } else if let Some(id) = self.job_of_tasks(&[task]) {
             self.end(id, End::Completed, now);
         }
         self.settle(now);
