@@ -283,6 +283,32 @@ fn a_descriptor_of_a_writer_is_readable_when_there_is_room_again() {
 }
 
 #[test]
+fn an_end_that_looks_takes_nothing_and_makes_its_descriptor_unready_where_it_must_wait() {
+    for content in [Content::Bytes, Content::Messages] {
+        let fifo = unnamed(page(content));
+        let mut writer = fifo.writer(Access::Shared).unwrap();
+        let mut reader = fifo.reader(Access::Shared).unwrap();
+        assert_eq!(reader.is_ready(), Ok(false));
+        assert!(is_readable(reader.descriptor()), "it may have moved meanwhile");
+        assert_eq!(reader.is_ready(), Ok(false));
+        assert!(!is_readable(reader.descriptor()));
+        assert_eq!(writer.is_ready_for(4097), Err(Error::TooLarge));
+        // 8 bytes of the FIFO: all of an empty message. One more message has 8 besides its length.
+        let (length, room) = if content == Content::Messages { (0, 4080) } else { (8, 4088) };
+        writer.put(&[0; 8][..length]).unwrap();
+        assert!(is_readable(reader.descriptor()));
+        assert_eq!((reader.is_ready(), reader.is_ready()), (Ok(true), Ok(true)));
+        assert_eq!(writer.is_ready_for(room), Ok(true));
+        assert!(is_readable(writer.descriptor()));
+        assert_eq!(writer.is_ready_for(room + 1), Ok(false));
+        assert!(!is_readable(writer.descriptor()));
+        reader.get_some(&mut [0; 8]).unwrap();
+        assert!(is_readable(writer.descriptor()));
+        assert_eq!(reader.is_ready(), Ok(false));
+    }
+}
+
+#[test]
 fn a_thread_that_polls_is_woken_for_each_message() {
     let fifo = unnamed(page(Content::Messages));
     let mut writer = fifo.writer(Access::Exclusive).unwrap();

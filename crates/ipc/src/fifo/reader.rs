@@ -86,6 +86,19 @@ impl Reader {
         }
     }
 
+    /// Whether there is something to get. If not, the descriptor is not readable until a writer
+    /// puts.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub fn is_ready(&mut self) -> Result<bool, Error> {
+        let _locked = self.end.enter()?;
+        match self.find_bytes(1) {
+            Err(Error::Empty) => Ok(false),
+            found => found.map(|()| true),
+        }
+    }
+
     /// A descriptor for poll, select and epoll: readable while there is something in the FIFO. In
     /// rare cases it is readable once more after the last of it was got.
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {

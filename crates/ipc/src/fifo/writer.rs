@@ -32,17 +32,9 @@ impl Writer {
     /// [`Error::Full`], [`Error::TooLarge`], [`Error::Damaged`].
     #[inline]
     pub fn put(&mut self, data: &[u8]) -> Result<(), Error> {
-        let size = match self.content {
-            Content::Bytes => data.len(),
-            Content::Messages => message_size(data.len()),
-        };
+        let size = self.size_of(data.len());
         let _locked = self.end.enter()?;
-        if !self.has_room(size) {
-            self.end.reload();
-            if !self.has_room(size) {
-                return Err(self.no_room(size));
-            }
-        }
+        self.find_room(size)?;
         let to = self.end.memory();
         let to = match self.content {
             Content::Bytes => to,
@@ -71,10 +63,45 @@ impl Writer {
         }
     }
 
+    /// Whether there is room for `length` bytes, or a message of that length. If not, the
+    /// descriptor is not readable until a reader has made room.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], [`Error::Damaged`].
+    pub fn is_ready_for(&mut self, length: usize) -> Result<bool, Error> {
+        let size = self.size_of(length);
+        let _locked = self.end.enter()?;
+        match self.find_room(size) {
+            Err(Error::Full) => Ok(false),
+            found => found.map(|()| true),
+        }
+    }
+
     /// A descriptor for poll, select and epoll: readable until a put finds no room, and again when
     /// a reader has made some.
     pub fn descriptor(&mut self) -> BorrowedFd<'_> {
         self.end.descriptor()
+    }
+
+    /// How many bytes of the FIFO `length` bytes, or a message of that length, take.
+    #[inline]
+    fn size_of(&self, length: usize) -> usize {
+        match self.content {
+            Content::Bytes => length,
+            Content::Messages => message_size(length),
+        }
+    }
+
+    #[inline]
+    fn find_room(&mut self, size: usize) -> Result<(), Error> {
+        if self.has_room(size) {
+            return Ok(());
+        }
+        self.end.reload();
+        match self.has_room(size) {
+            true => Ok(()),
+            false => Err(self.no_room(size)),
+        }
     }
 
     /// Whether there is room, as far as is known. Positions that do not fit together are found in
