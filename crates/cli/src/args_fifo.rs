@@ -31,6 +31,8 @@ pub enum FifoAction {
     Cat(Cat),
     /// Put a text, or standard input, into a FIFO
     Put(Put),
+    /// Serve a numbered FIFO as the device /dev/rtfN, for programs of RT-Linux, until Ctrl-C
+    Device(Device),
     /// Remove the name of a FIFO; programs that have it open keep it
     Remove(Remove),
 }
@@ -41,7 +43,7 @@ impl FifoAction {
             Self::Create(create) => create.json,
             Self::List(list) => list.json,
             Self::Remove(remove) => remove.json,
-            Self::Cat(_) | Self::Put(_) => false,
+            Self::Cat(_) | Self::Put(_) | Self::Device(_) => false,
         }
     }
 }
@@ -99,6 +101,12 @@ pub struct Put {
     /// Fail where it is full for so long
     #[arg(long, value_name = "TIME")]
     pub timeout: Option<String>,
+}
+
+#[derive(Args)]
+pub struct Device {
+    /// The number of the FIFO, and of the device
+    pub number: u32,
 }
 
 #[derive(Args)]

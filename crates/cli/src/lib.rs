@@ -41,6 +41,7 @@ mod compare;
 mod doctor;
 mod drive;
 mod fifo;
+mod fifo_device;
 mod fifo_stream;
 mod generate;
 mod hangup;
@@ -137,6 +138,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
             FifoAction::Remove(args) => caller.finish(fifo::remove(args)),
             FifoAction::Cat(args) => caller.finish(fifo_stream::cat(args)),
             FifoAction::Put(args) => caller.finish(fifo_stream::put(args)),
+            FifoAction::Device(args) => caller.finish(fifo_device::serve(args)),
         },
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),
