@@ -67,7 +67,8 @@
 //!   ([`Punctual::admit`]); ordinary programs have the rest, and all unused budgets.
 //!
 //! Locks of the standard library do not inherit budgets: a task that waits for a mutex held by a
-//! parked task waits for that task's next budget. Share data by atomics or lock-free queues.
+//! parked task waits for that task's next budget. Share data by atomics, or by FIFOs ([`fifo`]),
+//! whose ends never wait for each other.
 //!
 //! Privileges, overrun policies, costs and pitfalls are described in `docs/library.md`.
 
@@ -99,6 +100,15 @@ pub use punctual_session::results::{Results, TaskResult};
 pub use punctual_session::{HostKind as Host, NamedEvent as RunEvent, RunOutcome};
 pub use punctual_taskset::{Overrun, TaskSet};
 pub use punctual_trace::{JobEnd, Period, TaskEnd, NEVER};
+
+/// FIFOs in shared memory between tasks and other programs, found by name (docs/fifo.md). Put and
+/// get of a sole end are wait-free and real-time safe.
+pub mod fifo {
+    pub use punctual_ipc::{
+        Access, Content, Error, Fifo, FifoAttr, FifoState, Lifetime, Name, Namespace, Reader,
+        Writer, MAX_CAPACITY, MIN_CAPACITY,
+    };
+}
 
 /// Figures of a run, and tables and lines that show them.
 pub mod results {
