@@ -155,6 +155,13 @@ PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job)
 	return PD_TASK(d, PD_JOB(d, i)->attr.task)->executes;
 }
 
+PD_API pd_u32 pd_job_owner(pd_ref d, pd_u64 job)
+{
+	pd_u32 i = pd_job_index(d, job);
+
+	return i == PD_NONE ? PD_NONE : PD_JOB(d, i)->attr.task;
+}
+
 PD_API int pd_job_standing(pd_ref d, pd_u64 job)
 {
 	pd_u32 i = pd_job_index(d, job);

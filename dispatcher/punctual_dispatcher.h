@@ -223,6 +223,8 @@ PD_API pd_u64 pd_job_allowance(pd_ref d, pd_u64 job);
 /* The task that it executes: its own, or the one to which that lends in the end; PD_NONE when it
  * has ended. */
 PD_API pd_u32 pd_job_task(pd_ref d, pd_u64 job);
+/* The task whose job it is, and whose budget it has. */
+PD_API pd_u32 pd_job_owner(pd_ref d, pd_u64 job);
 
 /* The job that a charge of the task would go to, 0 if there is none. */
 PD_API pd_u64 pd_task_job(pd_ref d, pd_u32 task);

@@ -37,6 +37,7 @@ extern "C" {
     pub fn pd_timer_cancel(d: *mut Pd, timer: u64, now: u64) -> i32;
     pub fn pd_reservation_change(d: *mut Pd, reservation: u32, now: u64) -> i32;
     pub fn pd_job_task(d: *mut Pd, job: u64) -> u32;
+    pub fn pd_job_owner(d: *mut Pd, job: u64) -> u32;
     pub fn pd_charge_task(d: *mut Pd, task: u32, ran: u64, now: u64) -> i32;
     pub fn pd_charge(d: *mut Pd, job: u64, ran: u64, now: u64) -> i32;
     pub fn pd_advance(d: *mut Pd, now: u64) -> i32;

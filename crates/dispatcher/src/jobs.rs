@@ -69,6 +69,13 @@ impl Dispatcher {
         (task != u32::MAX).then_some(TaskId(task))
     }
 
+    /// The task whose job it is, and whose budget it has; `None` as of [`Dispatcher::task_of`].
+    pub fn owner_of(&self, job: JobId) -> Option<TaskId> {
+        // SAFETY: as above; this one only reads.
+        let task = unsafe { ffi::pd_job_owner(self.raw.as_ptr(), job.0) };
+        (task != u32::MAX).then_some(TaskId(task))
+    }
+
     /// Charges what a task executed, ns: to the best job of it and of those that lend to it, or,
     /// without one, to its reservation as enforcement error. True when the job's budget is used up.
     pub fn charge_task(&mut self, task: TaskId, ran: u64, now: u64) -> Result<bool, Refusal> {

@@ -13,7 +13,7 @@ pub use commands::Command;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use punctual_dispatcher::{Dispatcher, Wait};
+use punctual_dispatcher::{Dispatcher, JobId, TaskId, Wait};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_process::Enforcing;
 use punctual_sys::clock;
@@ -21,6 +21,7 @@ use rtrb::Consumer;
 
 use crate::dispatch::UNPARKED;
 use crate::freezer::FreezerQueue;
+use crate::lending::Waiter;
 use crate::member::{Member, MemberKind, RunMode};
 use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
@@ -72,6 +73,10 @@ pub struct Engine {
     pub(crate) trace: Option<RecordSender>,
     /// Policies were swapped: tasks may be of another one than when they were added.
     pub(crate) swapped: bool,
+    /// Tasks that wait for a mutex, the first that came first.
+    pub(crate) waiters: Vec<Waiter>,
+    /// Of one event: execution on the budgets of other tasks, ns.
+    lent: Vec<(TaskId, u64)>,
     stop: bool,
 }
 
@@ -120,6 +125,8 @@ impl Engine {
             enforcing,
             trace,
             swapped: false,
+            waiters: Vec::with_capacity(limit),
+            lent: Vec::with_capacity(limit),
             stop: false,
         }
     }
@@ -215,14 +222,14 @@ impl Engine {
     /// they executed in a gap is charged when they are next read. Not while a request is pending:
     /// the clock of a task that has just completed may not be read again.
     pub(crate) fn charge(&mut self, now: u64, late: u64) {
-        let Engine { dispatcher, allocators, members, moving, cpu, doorbell, .. } = self;
+        let Engine { dispatcher, allocators, members, moving, cpu, doorbell, lent, .. } = self;
         let granularity = self.granularity;
         let Cpu { ranked, available, slept_at } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
         let mut through = false;
         if let Some(m) = best.and_then(|i| members[i as usize].as_deref_mut()) {
-            charge_member(dispatcher, m, now);
+            charge_member(dispatcher, m, now, lent);
             let gap = lapse.saturating_sub(m.ran);
             through = gap <= SWITCHING.min(lapse / 4) && doorbell.is_quiet();
         }
@@ -231,7 +238,12 @@ impl Engine {
             if through && ranked.contains(&i) {
                 m.ran = if best == Some(i) { m.ran } else { 0 };
             } else if best != Some(i) {
-                charge_member(dispatcher, m, now);
+                charge_member(dispatcher, m, now, lent);
+            }
+        }
+        for (owner, ran) in lent.drain(..) {
+            if let Some(m) = members[owner.0 as usize].as_deref_mut() {
+                m.executed_by_another(ran);
             }
         }
         // In order of rank: a task could have used what those above it left. While those below it
@@ -301,6 +313,14 @@ impl Engine {
                     control.answered();
                     self.remove(i, now, true);
                 }
+                Request::Lock | Request::Unlock => {
+                    let control = control.clone();
+                    match request {
+                        Request::Lock => self.lock(i, now),
+                        _ => self.unlock(i, now),
+                    }
+                    control.answered();
+                }
                 Request::Nothing => {}
             }
         }
@@ -337,7 +357,12 @@ impl Engine {
 }
 
 /// Reads a member's clock and charges what it executed since that was last done.
-fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
+fn charge_member(
+    dispatcher: &mut Dispatcher,
+    m: &mut Member,
+    now: u64,
+    lent: &mut Vec<(TaskId, u64)>,
+) {
     let clock = m.clock(now);
     m.ran = clock.saturating_sub(m.charged);
     m.charged = clock;
@@ -350,17 +375,30 @@ fn charge_member(dispatcher: &mut Dispatcher, m: &mut Member, now: u64) {
         m.asleep = false;
         let _ = dispatcher.task_ready(m.task, now);
         // The wake-up rule may have cut what is left.
-        if let (MemberKind::Thread(control), Some(job)) = (&m.kind, dispatcher.job_of_task(m.task))
-        {
+        let own = |job: &JobId| dispatcher.owner_of(*job) == Some(m.task);
+        let job = dispatcher.job_of_task(m.task).filter(own);
+        if let (MemberKind::Thread(control), Some(job)) = (&m.kind, job) {
             control
                 .exhausted_at
                 .store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
-    m.periods.executed(m.ran);
+    if let Some(owner) = lender(dispatcher, m.task) {
+        m.executed_for_another(m.ran);
+        lent.push((owner, m.ran));
+    } else {
+        m.periods.executed(m.ran);
+    }
     if m.defers_charges && m.run_mode == RunMode::Parked {
         m.deferred += m.ran;
         return;
     }
     let _ = dispatcher.charge_task(m.task, m.ran, now);
+}
+
+/// The other task whose job this one executes on.
+fn lender(dispatcher: &Dispatcher, task: TaskId) -> Option<TaskId> {
+    dispatcher.lender_of(task)?;
+    let owner = dispatcher.owner_of(dispatcher.job_of_task(task)?)?;
+    (owner != task).then_some(owner)
 }

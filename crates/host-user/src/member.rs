@@ -160,6 +160,23 @@ impl Member {
         }
     }
 
+    /// It executed for `ran` ns on the budget of a task that waits for its mutex: what is left of
+    /// its own is as before.
+    pub fn executed_for_another(&mut self, ran: u64) {
+        if let MemberKind::Thread(control) = &self.kind {
+            control.exhausted_at.fetch_add(ran, Relaxed);
+        }
+    }
+
+    /// The holder of a mutex for which it waits executed for `ran` ns on its budget.
+    pub fn executed_by_another(&mut self, ran: u64) {
+        self.periods.executed(ran);
+        if let MemberKind::Thread(control) = &self.kind {
+            let left = |at: u64| Some(at.saturating_sub(ran));
+            let _ = control.exhausted_at.fetch_update(Relaxed, Relaxed, left);
+        }
+    }
+
     /// Keeps it from executing; a program in a cgroup from the freezer thread's write on.
     pub fn park(&mut self) {
         self.leave_background();

@@ -64,7 +64,12 @@ pub(crate) fn charge_idle(
     if idle == 0 || !m.charges_idle {
         return 0;
     }
-    let kept = bandwidth_until_deadline(&m.periods, since).max(2 * granularity);
+    // On the budget of a task that waits for it, whose bandwidth is another, nothing is kept.
+    let kept = match dispatcher.lender_of(m.task) {
+        None => bandwidth_until_deadline(&m.periods, since),
+        Some(_) => 0,
+    };
+    let kept = kept.max(2 * granularity);
     let cut = cut_to(dispatcher, m, kept, idle, now);
     m.periods.unused(cut);
     cut
@@ -106,7 +111,8 @@ fn cut_to(dispatcher: &mut Dispatcher, m: &mut Member, kept: u64, most: u64, now
     let cut = dispatcher.remaining(job).saturating_sub(kept).min(most);
     if cut > 0 {
         let _ = dispatcher.charge_job(job, cut, now);
-        if let MemberKind::Thread(control) = &m.kind {
+        let own = dispatcher.owner_of(job) == Some(m.task);
+        if let (MemberKind::Thread(control), true) = (&m.kind, own) {
             control
                 .exhausted_at
                 .store(m.charged.saturating_add(dispatcher.remaining(job)), Relaxed);

@@ -1,11 +1,13 @@
 //! What a task of this process and its dispatcher share.
 
+use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::Arc;
 
 use punctual_sys::{clock, futex};
 
+use crate::mutex::LendingMutex;
 use crate::pause::PauseRequest;
 
 const CLOSED: u32 = 0;
@@ -20,11 +22,23 @@ pub enum Request {
     Wait = 1,
     /// The thread is at its end.
     Exit = 2,
+    /// It waits for a mutex that another task holds.
+    Lock = 3,
+    /// It no longer holds a mutex for which others wait.
+    Unlock = 4,
 }
+
+/// What became of a [`Request::Lock`].
+pub const WAITS: u32 = 0;
+pub const HOLDS: u32 = 1;
+pub const WOULD_DEADLOCK: u32 = 2;
+pub const ON_OTHER_CPU: u32 = 3;
 
 /// Wakes a sleeping dispatcher, and holds the stack of tasks with a request. Any thread may ring.
 #[derive(Debug)]
 pub struct Doorbell {
+    /// Names the dispatcher among all that this process ever had; from 1 on.
+    id: u32,
     rings: AtomicU32,
     /// Slot + 1 of the task that was pushed last; 0 when there is none.
     first: AtomicU32,
@@ -35,12 +49,18 @@ pub struct Doorbell {
 
 impl Doorbell {
     pub fn new() -> Doorbell {
+        static IDS: AtomicU32 = AtomicU32::new(1);
         Doorbell {
+            id: IDS.fetch_add(1, Relaxed),
             rings: AtomicU32::new(0),
             first: AtomicU32::new(0),
             stop: AtomicBool::new(false),
             pause: PauseRequest::default(),
         }
+    }
+
+    pub fn id(&self) -> u32 {
+        self.id
     }
 
     /// To be read before looking for work; [`Doorbell::sleep`] returns at once if it rang since.
@@ -118,6 +138,10 @@ pub struct TaskControl {
     pub over: AtomicBool,
     /// The dispatcher is gone, or never had it: nothing opens the gate or answers any more.
     detached: AtomicBool,
+    /// The mutex of its request to lock or unlock.
+    mutex: AtomicPtr<LendingMutex>,
+    /// [`WAITS`], [`HOLDS`], [`WOULD_DEADLOCK`] or [`ON_OTHER_CPU`].
+    lock: AtomicU32,
     pub doorbell: Arc<Doorbell>,
 }
 
@@ -140,6 +164,8 @@ impl TaskControl {
             exhausted_at: AtomicU64::new(0),
             over: AtomicBool::new(false),
             detached: AtomicBool::new(false),
+            mutex: AtomicPtr::new(ptr::null_mut()),
+            lock: AtomicU32::new(WAITS),
             doorbell,
         }
     }
@@ -173,30 +199,72 @@ impl TaskControl {
         if self.over.load(Relaxed) {
             return;
         }
+        self.done.store(clock::monotonic_ns(), Release);
+        self.stand_in_gate(Request::Wait);
+    }
+
+    /// Closes its own gate, sends the request, and stands in the gate until the dispatcher opens
+    /// it.
+    fn stand_in_gate(&self, request: Request) {
         self.inside.store(1, SeqCst);
         self.gate.store(CLOSED, SeqCst);
-        self.send_request(Request::Wait);
+        self.send_request(request);
         if self.detached.load(SeqCst) {
             self.gate.store(OPEN, SeqCst);
         }
         self.pass();
     }
 
-    /// Sends a request and waits for its answer. The dispatcher has a higher priority on the same
-    /// CPU and answers before `ring` returns; the loop is for a thread that was moved away.
-    fn send_request(&self, request: Request) {
-        self.done.store(clock::monotonic_ns(), Release);
+    /// Waits for a mutex that another task holds, to which the dispatcher lends this one's jobs
+    /// meanwhile. Returns what became of it; [`WAITS`]: the run is over.
+    pub fn await_mutex(&self, mutex: &LendingMutex) -> u32 {
+        if self.detached.load(SeqCst) {
+            return WAITS;
+        }
+        self.mutex.store(ptr::from_ref(mutex).cast_mut(), SeqCst);
+        self.lock.store(WAITS, SeqCst);
+        self.stand_in_gate(Request::Lock);
+        loop {
+            match self.lock.load(SeqCst) {
+                WAITS if !self.detached.load(SeqCst) => {
+                    // In the background, after an overrun.
+                    futex::wait(&self.lock, WAITS, clock::monotonic_ns() + 1_000_000);
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Hands over a mutex for which others wait; false: the run is over, and nothing was done.
+    pub fn hand_over_mutex(&self, mutex: &LendingMutex) -> bool {
+        if self.detached.load(SeqCst) {
+            return false;
+        }
+        self.mutex.store(ptr::from_ref(mutex).cast_mut(), SeqCst);
+        self.send_request(Request::Unlock)
+    }
+
+    /// Sends a request and waits for its answer; false: the dispatcher ended without one. The
+    /// dispatcher has a higher priority on the same CPU and answers before `ring` returns; the loop
+    /// is for a thread that was moved away.
+    fn send_request(&self, request: Request) -> bool {
         self.request.store(request as u32, SeqCst);
         self.doorbell.push(self);
         self.doorbell.ring();
-        while self.request.load(SeqCst) != 0 && !self.detached.load(Relaxed) {
+        while self.request.load(SeqCst) != 0 {
+            if self.detached.load(SeqCst) {
+                // It may have answered last of all.
+                return self.request.load(SeqCst) == 0;
+            }
             futex::wait(&self.request, request as u32, clock::monotonic_ns() + 1_000_000);
         }
+        true
     }
 
     /// The thread is at its end.
     pub fn exit(&self) {
         if !self.detached.load(Relaxed) {
+            self.done.store(clock::monotonic_ns(), Release);
             self.send_request(Request::Exit);
         }
     }
@@ -209,6 +277,8 @@ impl TaskControl {
         let request = match self.request.load(SeqCst) {
             1 => Request::Wait,
             2 => Request::Exit,
+            3 => Request::Lock,
+            4 => Request::Unlock,
             _ => Request::Nothing,
         };
         (request, next)
@@ -217,6 +287,17 @@ impl TaskControl {
     /// The thread may read its answer (the gate is as it should be).
     pub fn answered(&self) {
         self.request.store(0, SeqCst);
+    }
+
+    /// The mutex of the request to lock or unlock.
+    pub fn mutex(&self) -> *const LendingMutex {
+        self.mutex.load(SeqCst)
+    }
+
+    /// What became of its request to lock. The caller opens the gate.
+    pub fn answer_lock(&self, result: u32) {
+        self.lock.store(result, SeqCst);
+        futex::wake(&self.lock);
     }
 
     /// The run is over for this task: from here on its thread is on its own. The caller opens the

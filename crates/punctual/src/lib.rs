@@ -67,8 +67,9 @@
 //!   ([`Punctual::admit`]); ordinary programs have the rest, and all unused budgets.
 //!
 //! Locks of the standard library do not inherit budgets: a task that waits for a mutex held by a
-//! parked task waits for that task's next budget. Share data by atomics, or by FIFOs ([`fifo`]),
-//! whose ends never wait for each other.
+//! parked task waits for that task's next budget. Share data by a [`Mutex`], which lends the
+//! waiting task's budget to the holder, or by FIFOs ([`fifo`]), whose ends never wait for each
+//! other.
 //!
 //! Privileges, overrun policies, costs and pitfalls are described in `docs/library.md`.
 
@@ -77,6 +78,7 @@ mod draft;
 mod entered;
 mod error;
 mod handle;
+mod mutex;
 mod observer;
 mod policy;
 mod running;
@@ -88,6 +90,7 @@ mod time;
 pub use declare::{Admitted, Punctual};
 pub use draft::{DraftTarget, TaskDraft};
 pub use handle::TaskHandle;
+pub use mutex::{Mutex, MutexGuard};
 pub use policy::Policy;
 pub use punctual_diagnostic::{Diagnostic as Error, Kind as ErrorKind};
 pub use running::Running;
@@ -96,6 +99,7 @@ pub use task::{Released, Releases, Task};
 pub use time::Time;
 
 pub use punctual_analysis::{DomainLoad, Ppm};
+pub use punctual_host_user::LockError;
 pub use punctual_session::results::{Results, TaskResult};
 pub use punctual_session::{HostKind as Host, NamedEvent as RunEvent, RunOutcome};
 pub use punctual_taskset::{Overrun, TaskSet};

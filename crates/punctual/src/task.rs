@@ -47,6 +47,10 @@ impl<'a> Task<'a> {
         Task { name, inner, seen: Cell::new(false) }
     }
 
+    pub(crate) fn thread(&self) -> &host::ThreadTask {
+        self.inner
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

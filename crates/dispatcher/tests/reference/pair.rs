@@ -272,6 +272,7 @@ impl Pair {
             }
             let executed = job.task().map(|task| model.executed(task));
             same(real.task_of(id).map(|t| t.0), executed, "task_of");
+            same(real.owner_of(id).map(|t| t.0), job.task(), "owner_of");
         }
         for task in 0..model.limits.tasks {
             let job = real.job_of_task(TaskId(task)).map(|id| self.names.model_job(id));

@@ -1,0 +1,154 @@
+//! Mutexes, as the engine sees them: which task waits for which, and lends to its holder meanwhile.
+
+use std::sync::Arc;
+
+use punctual_dispatcher::JobId;
+
+use crate::engine::Engine;
+use crate::member::{Member, MemberKind, RunMode};
+use crate::mutex::LendingMutex;
+use crate::task_control::{TaskControl, HOLDS, ON_OTHER_CPU, WOULD_DEADLOCK};
+
+/// Runner-ups among which the best waiter is looked for.
+const RANKS: u32 = 16;
+
+/// A task that waits for a mutex.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Waiter {
+    slot: u32,
+    mutex: MutexAddress,
+}
+
+/// The task that waits borrows the mutex until it has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct MutexAddress(*const LendingMutex);
+
+// SAFETY: a mutex is `Sync`, and lives as long as a task waits for it or asks to unlock it.
+unsafe impl Send for MutexAddress {}
+
+impl MutexAddress {
+    fn get(&self) -> &LendingMutex {
+        // SAFETY: as above; a task of this engine waits for it, or asks to unlock it.
+        unsafe { &*self.0 }
+    }
+}
+
+impl Engine {
+    /// The task of this slot waits for the mutex that it names. It stands in its gate.
+    pub(crate) fn lock(&mut self, i: u32, now: u64) {
+        let Some((m, control)) = thread_of(&mut self.members, i) else { return };
+        let mutex = MutexAddress(control.mutex());
+        let holder = match mutex.get().wait(&control) {
+            Ok(Some(holder)) => holder,
+            Ok(None) => return answer(m, &control, HOLDS),
+            Err(_) => return answer(m, &control, ON_OTHER_CPU),
+        };
+        let task = m.task;
+        let holder = self.members.get(holder as usize).and_then(|m| m.as_deref()).map(|m| m.task);
+        let lent = holder.map(|holder| self.dispatcher.lend(task, Some(holder), now));
+        let Some((m, control)) = thread_of(&mut self.members, i) else { return };
+        match lent {
+            // It ended without unlocking: its guard was leaked.
+            None => {
+                mutex.get().give(&control, self.waiters.iter().any(|w| w.mutex == mutex));
+                answer(m, &control, HOLDS);
+            }
+            Some(Err(_)) => answer(m, &control, WOULD_DEADLOCK),
+            Some(Ok(())) => {
+                if m.run_mode == RunMode::Background {
+                    m.park();
+                } else {
+                    control.close();
+                    m.run_mode = RunMode::Parked;
+                }
+                self.waiters.push(Waiter { slot: i, mutex });
+            }
+        }
+    }
+
+    /// The task of this slot no longer holds the mutex that it names.
+    pub(crate) fn unlock(&mut self, i: u32, now: u64) {
+        let Some((_, control)) = thread_of(&mut self.members, i) else { return };
+        let mutex = MutexAddress(control.mutex());
+        self.hand_over(mutex, now);
+    }
+
+    /// Gives a mutex to the task that selection prefers among those that wait for it, to which the
+    /// others lend from now on.
+    fn hand_over(&mut self, mutex: MutexAddress, now: u64) {
+        for k in 0..self.waiters.len() {
+            if self.waiters[k].mutex == mutex {
+                self.lend(self.waiters[k].slot, None, now);
+            }
+        }
+        let Some(next) = self.best_waiter(mutex, now) else {
+            mutex.get().free();
+            return;
+        };
+        let slot = self.waiters.remove(next).slot;
+        let mut others = false;
+        for k in 0..self.waiters.len() {
+            if self.waiters[k].mutex == mutex {
+                others = true;
+                self.lend(self.waiters[k].slot, Some(slot), now);
+            }
+        }
+        let Some((m, control)) = thread_of(&mut self.members, slot) else { return };
+        mutex.get().give(&control, others);
+        answer(m, &control, HOLDS);
+    }
+
+    /// The task of this slot ends: what it holds has another holder.
+    pub(crate) fn end_locks(&mut self, i: u32, now: u64) {
+        self.waiters.retain(|waiter| waiter.slot != i);
+        let held = |w: &&Waiter| w.mutex.get().holder() == Some(i);
+        while let Some(mutex) = self.waiters.iter().find(held).map(|w| w.mutex) {
+            self.hand_over(mutex, now);
+        }
+    }
+
+    /// Its place among the waiters: the first in the order of selection; where none is ready, the
+    /// one that has waited longest.
+    fn best_waiter(&mut self, mutex: MutexAddress, now: u64) -> Option<usize> {
+        let place = |waiters: &[Waiter], task: u32| {
+            waiters.iter().position(|w| w.mutex == mutex && w.slot == task)
+        };
+        let mut job: Option<JobId> = self.dispatcher.select(0, now);
+        let mut rank = 0;
+        while let Some(owner) = job.and_then(|job| self.dispatcher.owner_of(job)) {
+            if let Some(at) = place(&self.waiters, owner.0) {
+                return Some(at);
+            }
+            rank += 1;
+            job = (rank < RANKS).then(|| self.dispatcher.runner_up(0, rank)).flatten();
+        }
+        self.waiters.iter().position(|w| w.mutex == mutex)
+    }
+
+    fn lend(&mut self, slot: u32, to: Option<u32>, now: u64) {
+        let task_of =
+            |i: u32| self.members.get(i as usize).and_then(|m| m.as_deref()).map(|m| m.task);
+        if let Some(task) = task_of(slot) {
+            // A task that waited for this mutex lends to none that waits for it.
+            let _ = self.dispatcher.lend(task, to.and_then(task_of), now);
+        }
+    }
+}
+
+/// The thread may go on; if it is parked, with its next job.
+fn answer(m: &Member, control: &TaskControl, result: u32) {
+    control.answer_lock(result);
+    if m.run_mode != RunMode::Parked {
+        control.open();
+    }
+}
+
+fn thread_of(
+    members: &mut [Option<Box<Member>>],
+    i: u32,
+) -> Option<(&mut Member, Arc<TaskControl>)> {
+    let m = members.get_mut(i as usize)?.as_deref_mut()?;
+    let MemberKind::Thread(control) = &m.kind else { return None };
+    let control = control.clone();
+    Some((m, control))
+}
