@@ -80,6 +80,8 @@ pub fn put(args: &Put) -> Result<Outcome<()>, Diagnostic> {
     let mut sink = Sink { writer: fifo.writer(Access::Shared)?, name: &args.name, timeout };
     let done = match &args.text {
         Some(text) if fifo.attr().content == Content::Messages => sink.put(text.as_bytes())?,
+        // All of it or nothing, where the FIFO can hold all of it.
+        Some(text) if text.len() <= capacity => sink.put(text.as_bytes())?,
         Some(text) => sink.put_all(text.as_bytes(), capacity)?,
         None if args.lines => sink.put_lines(capacity)?,
         None if fifo.attr().content == Content::Messages => sink.put_message(capacity)?,

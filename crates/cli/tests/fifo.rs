@@ -89,6 +89,17 @@ fn a_stream_of_bytes_comes_out_as_it_went_in() {
 }
 
 #[test]
+fn a_text_for_which_there_is_no_room_is_not_put_in_part() {
+    let folder = Folder::new();
+    folder.done(&["create", "b", "--capacity", "4k"]);
+    folder.done(&["put", "b", &"x".repeat(3000)]);
+    let (code, text) = folder.refused(&["put", "b", &"y".repeat(2000), "--no-wait"]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("the FIFO b is full"), "{text}");
+    assert_eq!(folder.list()[0]["used"], 3000);
+}
+
+#[test]
 fn the_list_shows_what_is_in_a_fifo_and_is_as_its_schema_says() {
     let folder = Folder::new();
     folder.done(&["create", "b", "--capacity", "5000"]);

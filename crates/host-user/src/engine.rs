@@ -13,7 +13,7 @@ pub use commands::Command;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
-use punctual_dispatcher::{Dispatcher, JobId, TaskId, Wait};
+use punctual_dispatcher::{Dispatcher, TaskId, Wait};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_process::Enforcing;
 use punctual_sys::clock;
@@ -21,7 +21,7 @@ use rtrb::Consumer;
 
 use crate::dispatch::UNPARKED;
 use crate::freezer::FreezerQueue;
-use crate::lending::Waiter;
+use crate::lending::{paying_lender, Waiter};
 use crate::member::{Member, MemberKind, RunMode};
 use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
@@ -375,15 +375,15 @@ fn charge_member(
         m.asleep = false;
         let _ = dispatcher.task_ready(m.task, now);
         // The wake-up rule may have cut what is left.
-        let own = |job: &JobId| dispatcher.owner_of(*job) == Some(m.task);
-        let job = dispatcher.job_of_task(m.task).filter(own);
-        if let (MemberKind::Thread(control), Some(job)) = (&m.kind, job) {
+        let job = dispatcher.job_of_task(m.task);
+        let own = job.filter(|_| paying_lender(dispatcher, m.task).is_none());
+        if let (MemberKind::Thread(control), Some(job)) = (&m.kind, own) {
             control
                 .exhausted_at
                 .store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
         }
     }
-    if let Some(owner) = lender(dispatcher, m.task) {
+    if let Some(owner) = paying_lender(dispatcher, m.task) {
         m.executed_for_another(m.ran);
         lent.push((owner, m.ran));
     } else {
@@ -394,11 +394,4 @@ fn charge_member(
         return;
     }
     let _ = dispatcher.charge_task(m.task, m.ran, now);
-}
-
-/// The other task whose job this one executes on.
-fn lender(dispatcher: &Dispatcher, task: TaskId) -> Option<TaskId> {
-    dispatcher.lender_of(task)?;
-    let owner = dispatcher.owner_of(dispatcher.job_of_task(task)?)?;
-    (owner != task).then_some(owner)
 }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use punctual_dispatcher::JobId;
+use punctual_dispatcher::{Dispatcher, JobId, TaskId};
 
 use crate::engine::Engine;
 use crate::member::{Member, MemberKind, RunMode};
-use crate::mutex::LendingMutex;
-use crate::task_control::{TaskControl, HOLDS, ON_OTHER_CPU, WOULD_DEADLOCK};
+use crate::mutex::{LendingMutex, LockError};
+use crate::task_control::TaskControl;
 
 /// Runner-ups among which the best waiter is looked for.
 const RANKS: u32 = 16;
@@ -34,14 +34,14 @@ impl MutexAddress {
 }
 
 impl Engine {
-    /// The task of this slot waits for the mutex that it names. It stands in its gate.
+    /// The task of this slot requests the mutex that it names; its thread is in the gate.
     pub(crate) fn lock(&mut self, i: u32, now: u64) {
         let Some((m, control)) = thread_of(&mut self.members, i) else { return };
         let mutex = MutexAddress(control.mutex());
         let holder = match mutex.get().wait(&control) {
             Ok(Some(holder)) => holder,
-            Ok(None) => return answer(m, &control, HOLDS),
-            Err(_) => return answer(m, &control, ON_OTHER_CPU),
+            Ok(None) => return answer(m, &control, Ok(())),
+            Err(refused) => return answer(m, &control, Err(refused)),
         };
         let task = m.task;
         let holder = self.members.get(holder as usize).and_then(|m| m.as_deref()).map(|m| m.task);
@@ -51,9 +51,9 @@ impl Engine {
             // It ended without unlocking: its guard was leaked.
             None => {
                 mutex.get().give(&control, self.waiters.iter().any(|w| w.mutex == mutex));
-                answer(m, &control, HOLDS);
+                answer(m, &control, Ok(()));
             }
-            Some(Err(_)) => answer(m, &control, WOULD_DEADLOCK),
+            Some(Err(_)) => answer(m, &control, Err(LockError::Deadlock)),
             Some(Ok(())) => {
                 if m.run_mode == RunMode::Background {
                     m.park();
@@ -66,7 +66,7 @@ impl Engine {
         }
     }
 
-    /// The task of this slot no longer holds the mutex that it names.
+    /// The task of this slot releases the mutex that it names.
     pub(crate) fn unlock(&mut self, i: u32, now: u64) {
         let Some((_, control)) = thread_of(&mut self.members, i) else { return };
         let mutex = MutexAddress(control.mutex());
@@ -95,7 +95,7 @@ impl Engine {
         }
         let Some((m, control)) = thread_of(&mut self.members, slot) else { return };
         mutex.get().give(&control, others);
-        answer(m, &control, HOLDS);
+        answer(m, &control, Ok(()));
     }
 
     /// The task of this slot ends: what it holds has another holder.
@@ -135,8 +135,15 @@ impl Engine {
     }
 }
 
-/// The thread may go on; if it is parked, with its next job.
-fn answer(m: &Member, control: &TaskControl, result: u32) {
+/// The other task whose budget pays for what this one executes now; `None`: its own does.
+pub(crate) fn paying_lender(dispatcher: &Dispatcher, task: TaskId) -> Option<TaskId> {
+    dispatcher.lender_of(task)?;
+    let owner = dispatcher.owner_of(dispatcher.job_of_task(task)?)?;
+    (owner != task).then_some(owner)
+}
+
+/// Answers a request to lock. A parked thread reads the answer when its next job is selected.
+fn answer(m: &Member, control: &TaskControl, result: Result<(), LockError>) {
     control.answer_lock(result);
     if m.run_mode != RunMode::Parked {
         control.open();

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::time::Duration;
 
 use crate::task::ThreadTask;
-use crate::task_control::{TaskControl, HOLDS, ON_OTHER_CPU, WOULD_DEADLOCK};
+use crate::task_control::TaskControl;
 
 /// Tasks wait for it.
 const WAITED_FOR: u64 = 1 << 31;
@@ -98,10 +98,8 @@ impl LendingMutex {
                 Err(_) => {}
             }
             match control.await_mutex(self) {
-                HOLDS => return Ok(()),
-                WOULD_DEADLOCK => return Err(LockError::Deadlock),
-                ON_OTHER_CPU => return Err(LockError::OtherCpu),
-                _ => std::thread::sleep(RETRY),
+                Some(result) => return result,
+                None => std::thread::sleep(RETRY),
             }
         }
     }

@@ -7,6 +7,7 @@ use punctual_dispatcher::Dispatcher;
 use punctual_policies::{PeriodBuilder, PeriodParams};
 
 use crate::engine::{Engine, SWITCHING};
+use crate::lending::paying_lender;
 use crate::member::{Member, MemberKind, RunMode};
 
 /// A task that could have run and did not for this long is suspended, ns. For shorter times,
@@ -65,7 +66,7 @@ pub(crate) fn charge_idle(
         return 0;
     }
     // On the budget of a task that waits for it, whose bandwidth is another, nothing is kept.
-    let kept = match dispatcher.lender_of(m.task) {
+    let kept = match paying_lender(dispatcher, m.task) {
         None => bandwidth_until_deadline(&m.periods, since),
         Some(_) => 0,
     };

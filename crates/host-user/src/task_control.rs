@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use punctual_sys::{clock, futex};
 
-use crate::mutex::LendingMutex;
+use crate::mutex::{LendingMutex, LockError};
 use crate::pause::PauseRequest;
 
 const CLOSED: u32 = 0;
@@ -28,11 +28,11 @@ pub enum Request {
     Unlock = 4,
 }
 
-/// What became of a [`Request::Lock`].
-pub const WAITS: u32 = 0;
-pub const HOLDS: u32 = 1;
-pub const WOULD_DEADLOCK: u32 = 2;
-pub const ON_OTHER_CPU: u32 = 3;
+/// The dispatcher's answer to a [`Request::Lock`], as a number; none yet.
+const WAITS: u32 = 0;
+const HOLDS: u32 = 1;
+const WOULD_DEADLOCK: u32 = 2;
+const ON_OTHER_CPU: u32 = 3;
 
 /// Wakes a sleeping dispatcher, and holds the stack of tasks with a request. Any thread may ring.
 #[derive(Debug)]
@@ -140,7 +140,8 @@ pub struct TaskControl {
     detached: AtomicBool,
     /// The mutex of its request to lock or unlock.
     mutex: AtomicPtr<LendingMutex>,
-    /// [`WAITS`], [`HOLDS`], [`WOULD_DEADLOCK`] or [`ON_OTHER_CPU`].
+    /// The answer to its request to lock: [`WAITS`], [`HOLDS`], [`WOULD_DEADLOCK`] or
+    /// [`ON_OTHER_CPU`].
     lock: AtomicU32,
     pub doorbell: Arc<Doorbell>,
 }
@@ -216,21 +217,22 @@ impl TaskControl {
     }
 
     /// Waits for a mutex that another task holds, to which the dispatcher lends this one's jobs
-    /// meanwhile. Returns what became of it; [`WAITS`]: the run is over.
-    pub fn await_mutex(&self, mutex: &LendingMutex) -> u32 {
+    /// meanwhile. `None`: the run is over.
+    pub fn await_mutex(&self, mutex: &LendingMutex) -> Option<Result<(), LockError>> {
         if self.detached.load(SeqCst) {
-            return WAITS;
+            return None;
         }
         self.mutex.store(ptr::from_ref(mutex).cast_mut(), SeqCst);
         self.lock.store(WAITS, SeqCst);
         self.stand_in_gate(Request::Lock);
         loop {
             match self.lock.load(SeqCst) {
-                WAITS if !self.detached.load(SeqCst) => {
-                    // In the background, after an overrun.
-                    futex::wait(&self.lock, WAITS, clock::monotonic_ns() + 1_000_000);
-                }
-                result => return result,
+                HOLDS => return Some(Ok(())),
+                WOULD_DEADLOCK => return Some(Err(LockError::Deadlock)),
+                ON_OTHER_CPU => return Some(Err(LockError::OtherCpu)),
+                _ if self.detached.load(SeqCst) => return None,
+                // In the background, after an overrun.
+                answer => futex::wait(&self.lock, answer, clock::monotonic_ns() + 1_000_000),
             }
         }
     }
@@ -294,9 +296,14 @@ impl TaskControl {
         self.mutex.load(SeqCst)
     }
 
-    /// What became of its request to lock. The caller opens the gate.
-    pub fn answer_lock(&self, result: u32) {
-        self.lock.store(result, SeqCst);
+    /// Answers its request to lock. The caller opens the gate.
+    pub fn answer_lock(&self, result: Result<(), LockError>) {
+        let answer = match result {
+            Ok(()) => HOLDS,
+            Err(LockError::Deadlock) => WOULD_DEADLOCK,
+            Err(LockError::OtherCpu) => ON_OTHER_CPU,
+        };
+        self.lock.store(answer, SeqCst);
         futex::wake(&self.lock);
     }
 

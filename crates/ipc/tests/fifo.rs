@@ -1,4 +1,5 @@
-//! FIFOs within one process: against a model, between threads, by name, and when misused.
+//! What is put into a FIFO comes out of it: against a model, between threads, and from memory that
+//! another program damaged.
 
 mod common;
 
@@ -8,9 +9,7 @@ use std::thread;
 
 use common::{message, name, namespace, number, page, unnamed};
 use proptest::prelude::*;
-use punctual_ipc::{Access, Content, Error, Fifo, FifoAttr, Lifetime, Namespace};
-use punctual_sys::clock::monotonic_ns;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use punctual_ipc::{Access, Content, Error, Fifo, FifoAttr, Lifetime};
 
 #[derive(Debug, Clone)]
 enum Operation {
@@ -30,6 +29,8 @@ fn operations() -> impl Strategy<Value = Vec<Operation>> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn bytes_come_out_as_they_went_in(operations in operations(), alone: bool) {
         let fifo = unnamed(page(Content::Bytes));
@@ -241,174 +242,6 @@ fn ends_that_share_a_side_get_each_message_once_and_in_the_order_of_its_writer()
     assert!(all.into_iter().eq(0..WRITERS * EACH));
 }
 
-fn is_readable(fd: std::os::fd::BorrowedFd<'_>) -> bool {
-    let mut fds = [PollFd::new(&fd, PollFlags::IN)];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).unwrap() > 0
-}
-
-#[test]
-fn a_descriptor_of_a_reader_is_readable_while_there_is_something() {
-    for access in [Access::Exclusive, Access::Shared] {
-        let fifo = unnamed(page(Content::Messages));
-        let (mut writer, mut reader) = (fifo.writer(access).unwrap(), fifo.reader(access).unwrap());
-        let mut into = [0; 8];
-        writer.put(b"before").unwrap();
-        assert!(is_readable(reader.descriptor()));
-        reader.get(&mut into).unwrap();
-        assert!(!is_readable(reader.descriptor()));
-        for _ in 0..3 {
-            writer.put(b"a").unwrap();
-            writer.put(b"b").unwrap();
-            assert!(is_readable(reader.descriptor()));
-            reader.get(&mut into).unwrap();
-            assert!(is_readable(reader.descriptor()));
-            reader.get(&mut into).unwrap();
-            assert!(!is_readable(reader.descriptor()));
-        }
-    }
-}
-
-#[test]
-fn a_descriptor_of_a_writer_is_readable_when_there_is_room_again() {
-    let fifo = unnamed(page(Content::Bytes));
-    let mut writer = fifo.writer(Access::Exclusive).unwrap();
-    let mut reader = fifo.reader(Access::Exclusive).unwrap();
-    assert!(is_readable(writer.descriptor()));
-    writer.put(&[1; 4096]).unwrap();
-    assert_eq!(writer.put(&[1]), Err(Error::Full));
-    assert!(!is_readable(writer.descriptor()));
-    reader.get(&mut [0; 100]).unwrap();
-    assert!(is_readable(writer.descriptor()));
-    writer.put(&[1; 100]).unwrap();
-}
-
-#[test]
-fn an_end_that_looks_takes_nothing_and_makes_its_descriptor_unready_where_it_must_wait() {
-    for content in [Content::Bytes, Content::Messages] {
-        let fifo = unnamed(page(content));
-        let mut writer = fifo.writer(Access::Shared).unwrap();
-        let mut reader = fifo.reader(Access::Shared).unwrap();
-        assert_eq!(reader.is_ready(), Ok(false));
-        assert!(is_readable(reader.descriptor()), "it may have moved meanwhile");
-        assert_eq!(reader.is_ready(), Ok(false));
-        assert!(!is_readable(reader.descriptor()));
-        assert_eq!(writer.is_ready_for(4097), Err(Error::TooLarge));
-        // 8 bytes of the FIFO: all of an empty message. One more message has 8 besides its length.
-        let (length, room) = if content == Content::Messages { (0, 4080) } else { (8, 4088) };
-        writer.put(&[0; 8][..length]).unwrap();
-        assert!(is_readable(reader.descriptor()));
-        assert_eq!((reader.is_ready(), reader.is_ready()), (Ok(true), Ok(true)));
-        assert_eq!(writer.is_ready_for(room), Ok(true));
-        assert!(is_readable(writer.descriptor()));
-        assert_eq!(writer.is_ready_for(room + 1), Ok(false));
-        assert!(!is_readable(writer.descriptor()));
-        reader.get_some(&mut [0; 8]).unwrap();
-        assert!(is_readable(writer.descriptor()));
-        assert_eq!(reader.is_ready(), Ok(false));
-    }
-}
-
-#[test]
-fn a_thread_that_polls_is_woken_for_each_message() {
-    let fifo = unnamed(page(Content::Messages));
-    let mut writer = fifo.writer(Access::Exclusive).unwrap();
-    let mut reader = fifo.reader(Access::Exclusive).unwrap();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            for n in 0..20_000 {
-                while writer.put(&message(n)) == Err(Error::Full) {
-                    poll(&mut [PollFd::new(&writer.descriptor(), PollFlags::IN)], None).unwrap();
-                }
-            }
-        });
-        let (mut n, mut into) = (0, [0; 256]);
-        while n < 20_000 {
-            match reader.get(&mut into) {
-                Ok(length) => {
-                    assert_eq!(number(&into[..length]), Some(n));
-                    n += 1;
-                }
-                Err(error) => {
-                    assert_eq!(error, Error::Empty);
-                    poll(&mut [PollFd::new(&reader.descriptor(), PollFlags::IN)], None).unwrap();
-                }
-            }
-        }
-    });
-}
-
-#[test]
-fn a_name_is_of_one_object_while_a_process_has_it_open() {
-    let (_folder, namespace) = namespace();
-    let create = |lifetime| Fifo::create(&namespace, &name("0"), FifoAttr::default(), lifetime);
-    let fifo = create(Lifetime::Used).unwrap();
-    let error = create(Lifetime::Used).unwrap_err();
-    assert_eq!(error.errno, Some(libc::EEXIST));
-    assert!(error.to_string().contains("there is a fifo 0 already"), "{error}");
-    let same = Fifo::open(&namespace, &name("0")).unwrap();
-    fifo.writer(Access::Shared).unwrap().put(b"hello").unwrap();
-    drop(fifo);
-    let mut into = [0; 5];
-    same.reader(Access::Shared).unwrap().get(&mut into).unwrap();
-    assert_eq!(&into, b"hello");
-    assert_eq!(Fifo::names(&namespace).unwrap(), [name("0")]);
-    drop(same);
-    assert_eq!(Fifo::names(&namespace).unwrap(), []);
-    let error = Fifo::open(&namespace, &name("0")).unwrap_err();
-    assert_eq!(error.errno, Some(libc::ENOENT));
-    assert!(error.to_string().contains("there is no fifo 0; make it first"), "{error}");
-}
-
-#[test]
-fn a_persistent_fifo_lives_until_it_is_removed_and_its_ends_even_longer() {
-    let (_folder, namespace) = namespace();
-    let name = name("kept");
-    drop(Fifo::create(&namespace, &name, FifoAttr::default(), Lifetime::Persistent).unwrap());
-    let fifo = Fifo::open(&namespace, &name).unwrap();
-    assert_eq!(fifo.state().lifetime, Lifetime::Persistent);
-    let mut writer = fifo.writer(Access::Exclusive).unwrap();
-    Fifo::remove(&namespace, &name).unwrap();
-    assert_eq!(Fifo::remove(&namespace, &name).unwrap_err().errno, Some(libc::ENOENT));
-    writer.put(b"x").unwrap();
-    assert_eq!(fifo.state().used, 1);
-    // The name is free for another, which the end of the first does not touch.
-    let other = Fifo::create(&namespace, &name, FifoAttr::default(), Lifetime::Used).unwrap();
-    drop((writer, fifo));
-    assert_eq!(Fifo::names(&namespace).unwrap(), std::slice::from_ref(&name));
-    assert_eq!(other.state().used, 0);
-}
-
-#[test]
-fn a_side_has_one_sole_end_or_some_that_share_it() {
-    let (_folder, namespace) = namespace();
-    let fifo = Fifo::create(&namespace, &name("f"), FifoAttr::default(), Lifetime::Used).unwrap();
-    let sole = fifo.writer(Access::Exclusive).unwrap();
-    assert_eq!(fifo.state().sole_writer, Some(std::process::id()));
-    for access in [Access::Exclusive, Access::Shared] {
-        let error = fifo.writer(access).unwrap_err();
-        assert_eq!(error.errno, Some(libc::EBUSY));
-        assert!(error.to_string().contains("has the only writer of this FIFO"), "{error}");
-    }
-    drop(sole);
-    let _one = fifo.writer(Access::Shared).unwrap();
-    let _other = fifo.writer(Access::Shared).unwrap();
-    let error = fifo.writer(Access::Exclusive).unwrap_err();
-    assert!(error.to_string().contains("the FIFO has a writer already"), "{error}");
-    // The sides have nothing to do with each other.
-    fifo.reader(Access::Exclusive).unwrap();
-    assert_eq!(fifo.state().sole_writer, None);
-}
-
-#[test]
-fn waiting_ends_with_its_time() {
-    let fifo = unnamed(page(Content::Bytes));
-    let mut reader = fifo.reader(Access::Exclusive).unwrap();
-    let until = monotonic_ns() + 2_000_000;
-    assert_eq!(reader.get_until(&mut [0], until), Err(Error::TimedOut));
-    assert!(monotonic_ns() >= until);
-    assert_eq!(reader.get_until(&mut [0], 0), Err(Error::TimedOut));
-}
-
 #[test]
 fn capacities_are_rounded_up_and_bounded() {
     let capacity = |capacity| {
@@ -421,33 +254,4 @@ fn capacities_are_rounded_up_and_bounded() {
         let error = capacity(bad).unwrap_err();
         assert!(error.to_string().contains("use 1 to 1073741824"), "{error}");
     }
-}
-
-#[test]
-fn a_folder_that_others_can_read_is_refused() {
-    use std::os::unix::fs::PermissionsExt;
-    let (folder, namespace) = namespace();
-    let path = folder.path().join("objects");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o750)).unwrap();
-    let error = Namespace::at(&path).unwrap_err();
-    assert!(error.to_string().contains("is open to other users (mode 750)"), "{error}");
-    let link = folder.path().join("link");
-    std::os::unix::fs::symlink(namespace.path(), &link).unwrap();
-    assert!(Namespace::at(&link).is_err());
-}
-
-#[test]
-fn a_fifo_of_another_version_is_refused_whole() {
-    let (_folder, namespace) = namespace();
-    let fifo =
-        Fifo::create(&namespace, &name("f"), FifoAttr::default(), Lifetime::Persistent).unwrap();
-    let memory = namespace.path().join("fifo/f/memory");
-    let memory = std::fs::OpenOptions::new().write(true).open(memory).unwrap();
-    std::os::unix::fs::FileExt::write_at(&memory, &[99], 8).unwrap();
-    let error = Fifo::open(&namespace, &name("f")).unwrap_err();
-    assert_eq!(error.errno, Some(libc::EBADMSG));
-    assert!(error.to_string().contains("of another version of Punctual; remove it"), "{error}");
-    drop(fifo);
-    memory.set_len(100).unwrap();
-    assert_eq!(Fifo::open(&namespace, &name("f")).unwrap_err().errno, Some(libc::EBADMSG));
 }

@@ -27,7 +27,7 @@ fn main() -> Result<(), Error> {
             let late = release.release.elapsed().as_nanos();
             let _ = write!(rest, "{} {late}", release.number);
             let length = 64 - rest.len();
-            // Without a reader it is full at last, and the task goes on.
+            // Full: no program reads. The sample is dropped.
             match samples.put(&text[..length]) {
                 Ok(()) => put += 1,
                 Err(_) => lost += 1,

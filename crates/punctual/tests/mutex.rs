@@ -101,7 +101,7 @@ fn no_two_tasks_hold_it_at_once() {
     };
     let declare = |set| task(task(task(task(set, "a", 7), "b", 11), "c", 13), "d", 17);
     let Some(running) = start(declare) else { return };
-    assert!(comes_true(|| rounds.load(SeqCst) > 1000), "it goes on");
+    assert!(comes_true(|| rounds.load(SeqCst) > 1000), "the tasks make progress");
     let outcome = running.stop().expect("it stops");
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
     let held = Arc::try_unwrap(shared).expect("all have ended").into_inner();

@@ -24,7 +24,7 @@ const IOCTL: u32 = 39;
 const POLL: u32 = 40;
 const CUSE_INIT: u32 = 4096;
 
-/// Of a POLL: the program waits, and is to be notified.
+/// Flag of a POLL: the program sleeps until it is notified.
 const POLL_SCHEDULE_NOTIFY: u32 = 1;
 /// In the place of the error, in a message that is no reply.
 const NOTIFY_POLL: i32 = 1;

@@ -30,7 +30,7 @@ struct OpenFile {
     used: u32,
     /// Names the programs that poll it, once one does.
     poll_handle: Option<u64>,
-    /// The events of which those are to be notified.
+    /// The events that these programs wait for.
     awaited: u32,
     /// How many bytes must have room for it to be writable: those of the last write that had none,
     /// or 1.
