@@ -1,5 +1,6 @@
 //! The programs of a run, as the housekeeper looks after them.
 
+use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
@@ -15,6 +16,8 @@ pub struct Child {
     pub index: u32,
     program: Arc<Program>,
     how: How,
+    /// An adopted one that is restored as soon as its engine no longer has it.
+    leaves: bool,
 }
 
 enum How {
@@ -24,31 +27,49 @@ enum How {
 
 impl Child {
     pub fn started(index: u32, program: Arc<Program>, spawned: Spawned) -> Child {
-        Child { index, program, how: How::Started(spawned) }
+        Child { index, program, how: How::Started(spawned), leaves: false }
     }
 
     pub fn adopted(index: u32, program: Arc<Program>, adopted: Vec<Adopted>) -> Child {
-        Child { index, program, how: How::Adopted(adopted) }
+        Child { index, program, how: How::Adopted(adopted), leaves: false }
     }
 
-    /// Kills all processes of a command.
+    /// Requests the end of the task: kills all processes of a command; true if adopted processes
+    /// are to be restored ([`Child::give_back`]) once their engine no longer has them.
     ///
     /// # Errors
-    /// An adopted process; the kernel's refusal.
-    pub fn kill(&self) -> Result<(), Diagnostic> {
-        let leader = self.program.leader;
+    /// The kernel's refusal to kill.
+    pub fn stop(&mut self) -> Result<bool, Diagnostic> {
         match self.how {
-            How::Adopted(_) => Err(Diagnostic::usage(
-                format!("process {leader} was adopted and cannot be ended"),
-                "stop the run, which restores it",
-            )),
-            How::Started(_) => self.program.park.kill().map_err(|e| {
+            How::Adopted(_) => Ok(!mem::replace(&mut self.leaves, true)),
+            How::Started(_) => self.program.park.kill().map(|()| false).map_err(|e| {
+                let leader = self.program.leader;
                 Diagnostic::machine(
                     format!("the processes of command {leader} cannot be killed: {e}"),
                     "stop the run",
                 )
             }),
         }
+    }
+
+    /// Whether it is restored as soon as its engine no longer has it.
+    pub fn leaves(&self) -> bool {
+        self.leaves
+    }
+
+    /// Restores adopted processes, in the ordinary class and running; what could not be restored,
+    /// which the end of the run tries again. No engine may have it any more.
+    pub fn give_back(self) -> Vec<String> {
+        let Child { program, how, .. } = self;
+        let How::Adopted(adopted) = how else { return Vec::new() };
+        let mut problems = Vec::new();
+        for process in adopted {
+            problems.extend(process.give_back(&program.park).problems);
+        }
+        if problems.is_empty() {
+            problems.extend(program.park.remove().err().map(|e| e.cause));
+        }
+        problems
     }
 
     /// Whether all of it is frozen or stopped.

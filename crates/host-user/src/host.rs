@@ -212,20 +212,36 @@ impl Host {
     }
 
     /// Requests the end of a task: a thread finds that its run is over, at its next release at the
-    /// latest; a command is killed.
+    /// latest; a command is killed; adopted processes are restored.
     ///
     /// # Errors
-    /// An adopted process, which can only be restored with the whole run; the kernel's refusal to
-    /// kill.
+    /// The kernel's refusal to kill.
     pub fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
-        if let Some(control) = self.tasks.get(&index).and_then(|task| task.control.as_ref()) {
+        let task = self.tasks.get(&index);
+        if let Some(control) = task.and_then(|task| task.control.as_ref()) {
             control.over.store(true, Ordering::SeqCst);
             return Ok(());
         }
-        match self.children.iter().find(|child| child.index == index) {
-            Some(child) => child.kill(),
-            // It has ended already.
-            None => Ok(()),
+        // Otherwise it has ended already.
+        let Some(child) = self.children.iter_mut().find(|child| child.index == index) else {
+            return Ok(());
+        };
+        if child.stop()? {
+            self.end_of_processes(index);
+        }
+        Ok(())
+    }
+
+    /// Removes a task of processes from its engine, or from those that no engine has yet.
+    pub(crate) fn end_of_processes(&mut self, index: u32) {
+        let pending = self.pending.len();
+        self.pending.retain(|p| p.member.periods.params().task != index);
+        if self.pending.len() < pending {
+            self.tasks.remove(&index);
+        } else if let Some(task) = self.tasks.get(&index) {
+            let engine = &mut self.engines[task.engine];
+            engine.send(Command::Gone(index));
+            engine.doorbell.ring();
         }
     }
 

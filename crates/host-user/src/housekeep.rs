@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use punctual_taskset::fmt_ns;
 use punctual_trace::{RunEvent, TaskEnd};
 
-use crate::engine::Command;
+use crate::children::Child;
 use crate::host::Host;
 use crate::member::Member;
 use crate::park_signal;
@@ -21,30 +21,35 @@ impl Host {
     pub fn housekeep(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         self.forward_reports(sink);
         let mut gone = Vec::new();
-        for child in &mut self.children {
+        for child in self.children.iter_mut().filter(|child| !child.leaves()) {
             if let Some(how) = child.look() {
                 gone.push((child.index, how));
             }
         }
         for (index, how) in gone {
             self.children.retain(|c| c.index != index);
-            let pending = self.pending.len();
-            self.pending.retain(|p| p.member.periods.params().task != index);
-            if self.pending.len() < pending {
-                // No engine has it yet.
-                self.tasks.remove(&index);
-            } else if let Some(task) = self.tasks.get(&index) {
-                let engine = &mut self.engines[task.engine];
-                engine.send(Command::Gone(index));
-                engine.doorbell.ring();
-            }
+            self.end_of_processes(index);
             sink(RunEvent::Ended { task: index, how });
         }
+        self.restore_leaving(sink);
         if let Some(c) = &mut self.supervision {
             c.guardian
                 .replace_if_dead()
                 .into_iter()
                 .for_each(|outcome| sink(RunEvent::Warning(outcome)));
+        }
+    }
+
+    /// Restores adopted processes that no engine has any more.
+    fn restore_leaving(&mut self, sink: &mut dyn FnMut(RunEvent)) {
+        let gone = |c: &Child| c.leaves() && !self.tasks.contains_key(&c.index);
+        while let Some(i) = self.children.iter().position(gone) {
+            let child = self.children.remove(i);
+            let task = child.index;
+            for problem in child.give_back() {
+                sink(RunEvent::Warning(format!("task {task}: not restored: {problem}")));
+            }
+            sink(RunEvent::Ended { task, how: TaskEnd::Stopped });
         }
     }
 

@@ -103,10 +103,10 @@ impl<T> TaskHandle<T> {
 
     /// Requests the end of the task: its [`wait_period`](crate::Task::wait_period) returns `None`,
     /// and [`is_over`](crate::Task::is_over) is true, at its next release at the latest; a command
-    /// is killed. Does not wait.
+    /// is killed; an adopted process is restored and continues without a budget. Does not wait.
     ///
     /// # Errors
-    /// The run has ended; an adopted process, which is restored with the whole run only.
+    /// The run has ended; a host that ends tasks with the run only.
     pub fn stop(&self) -> Result<(), Error> {
         self.remote.stop()
     }

@@ -3,6 +3,7 @@
 mod common;
 
 use std::cell::RefCell;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
@@ -43,6 +44,31 @@ fn a_task_returns_a_value_and_a_panic_is_its_end() {
         .command(["sh", "-c", "exit 3"])
         .expect("it fits");
     assert_eq!(brief.join(), Ok(TaskEnd::Exited(3)));
+}
+
+#[test]
+fn the_end_of_its_task_restores_a_process_which_continues() {
+    let _turn = turn();
+    let Some(running) = start(with_worker) else { return };
+    let mut sleeper = Command::new("sleep").arg("600").spawn().expect("coreutils are here");
+    let pid = sleeper.id();
+    let class_of = || {
+        // SAFETY: only asks.
+        unsafe { libc::sched_getscheduler(pid as i32) }
+    };
+    let cgroup = || std::fs::read_to_string(format!("/proc/{pid}/cgroup")).expect("it is there");
+    let home = cgroup();
+    for round in 0..3 {
+        let task = running.task(format!("adopted {round}")).period(10 * MS).budget(MS);
+        let task = task.pid(pid as i32).expect("it fits");
+        assert_ne!(class_of(), libc::SCHED_OTHER);
+        task.stop().expect("it runs");
+        assert_eq!(task.join(), Ok(TaskEnd::Stopped));
+        assert_eq!((class_of(), cgroup()), (libc::SCHED_OTHER, home.clone()));
+    }
+    assert_eq!(running.alive().expect("it runs"), ["worker"]);
+    sleeper.kill().expect("it is ours");
+    common::await_end(&mut sleeper);
 }
 
 #[test]

@@ -209,10 +209,10 @@ impl RunningSet {
     }
 
     /// Requests the end of the task at this place: a thread finds that its run is over, at its next
-    /// release at the latest; a command is killed.
+    /// release at the latest; a command is killed; adopted processes are restored.
     ///
     /// # Errors
-    /// An adopted process; a host that ends tasks with the run only.
+    /// A host that ends tasks with the run only.
     pub fn stop_task(&mut self, place: usize) -> Result<(), Diagnostic> {
         self.driver.stop_task(place as u32)
     }
