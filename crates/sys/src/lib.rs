@@ -10,6 +10,7 @@ pub mod clock;
 pub mod file_lock;
 pub mod futex;
 pub mod memory;
+pub mod peer;
 pub mod perf;
 pub mod pidfd;
 pub mod process;
