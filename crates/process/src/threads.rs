@@ -152,7 +152,10 @@ impl Threads {
         let mut known = Vec::new();
         for (n, slot) in self.slots[..self.used()].iter().enumerate() {
             match slot.tid() {
-                Some(tid) if now.contains(&tid) => known.push(tid),
+                Some(tid) if now.contains(&tid) => {
+                    known.push(tid);
+                    self.pin_again(tid);
+                }
                 _ => {
                     slot.tid.store(0, Ordering::SeqCst);
                     slot.chosen.store(0, Ordering::SeqCst);
@@ -181,6 +184,14 @@ impl Threads {
         }
         self.count.store(now.len(), Ordering::SeqCst);
         first.map(|()| new)
+    }
+
+    /// Pins a thread that has moved itself to another CPU, which needs no privileges: at its level
+    /// it would delay the tasks there.
+    fn pin_again(&self, tid: i32) {
+        if sched::affinity(tid).is_ok_and(|mask| mask != self.mask) {
+            let _ = sched::set_affinity(tid, &self.mask);
+        }
     }
 
     fn publish(&self, tid: i32) -> Option<&Slot> {
