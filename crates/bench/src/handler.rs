@@ -59,8 +59,14 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
         Header::new("user", set.cpus()[0], &set.policy.name, Vec::new(), Limits::default());
     let sink = TraceSink::new(buffer.clone(), header);
     let traces = vec![(DomainId(0), sink.clone())];
-    let options =
-        HostOptions { set: set.clone(), room: 0, owner: "bench".into(), traces, records: 1 << 17 };
+    let options = HostOptions {
+        set: set.clone(),
+        room: 0,
+        owner: "bench".into(),
+        traces,
+        records: 1 << 17,
+        confine: false,
+    };
     let mut host = Host::start(&options)?;
     for (index, spec) in set.tasks.iter().enumerate() {
         host.add_spec(index as u32, spec, false, Output::Nowhere)?;

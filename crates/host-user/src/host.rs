@@ -50,6 +50,9 @@ pub struct HostOptions {
     pub traces: Vec<(DomainId, TraceSink)>,
     /// Records of each trace that may wait for the housekeeper, 32 bytes each.
     pub records: u32,
+    /// Adopted processes are not to leave their task by the cgroups that their user owns: they
+    /// move below this process's cgroup, and not below their own.
+    pub confine: bool,
 }
 
 /// A task that no engine has yet.
@@ -94,6 +97,7 @@ pub struct Finished {
 /// A running user host.
 pub struct Host {
     pub(crate) set: TaskSet,
+    pub(crate) confine: bool,
     begun: bool,
     /// Of the first begin, CLOCK_MONOTONIC ns.
     origin: u64,
@@ -144,6 +148,7 @@ impl Host {
         let enforcing: Vec<_> = guardian.enforcing().collect();
         let mut host = Host {
             set: options.set.clone(),
+            confine: options.confine,
             begun: false,
             origin: 0,
             engines: Vec::new(),

@@ -217,7 +217,16 @@ impl Host {
         let cpu = self.engines[engine].cpu;
         self.ensure_base()?;
         let journal = self.journal()?;
-        let park = Park::for_process(&journal, self.base.as_ref(), pid, &spec.name)?;
+        let park = match (self.confine, self.base.as_ref()) {
+            (false, base) => Park::for_process(&journal, base, pid, &spec.name)?,
+            (true, Some(base)) => Park::confining(base, &spec.name)?,
+            (true, None) => {
+                return Err(Diagnostic::machine(
+                    "without cgroup v2 no process of another user can be kept to a budget",
+                    "mount cgroup v2; see punctual doctor",
+                ))
+            }
+        };
         let mut adopted = vec![process::adopt(&journal, pid, &park)?];
         for child in process::descendants(&[pid]).into_iter().filter(|&c| c != pid) {
             // One that ended meanwhile, or that we may not have, stays what it was.

@@ -47,6 +47,7 @@ fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
         owner: "test".to_owned(),
         traces: Vec::new(),
         records: 0,
+        confine: false,
     };
     let mut host = Host::start(&options)?;
     for (index, spec) in set.tasks.iter().enumerate() {

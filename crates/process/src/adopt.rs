@@ -132,7 +132,7 @@ fn custodian_of(id: Identity) -> Option<i32> {
             let c = Contents::of(j.as_fd());
             let has = c.adopted.iter().any(|r| r.id == id)
                 || c.joined.iter().any(|x| x.0 == id)
-                || c.children.contains(&id);
+                || !c.parked_elsewhere && c.children.contains(&id);
             (has && j.owner().is_alive()).then(|| j.owner().pid)
         })
     })

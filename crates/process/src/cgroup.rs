@@ -52,6 +52,13 @@ impl CgroupBase {
         Ok(Self { dir, mount, journal: journal.clone() })
     }
 
+    /// Makes a group for processes that are about to be adopted, below our own group and not below
+    /// theirs, which their user may own: moving a process takes the right to write to the common
+    /// ancestor of both groups.
+    pub fn confining_group(&self, name: &str) -> Result<Cgroup, Diagnostic> {
+        self.numbered(&self.dir, &format!("own.{}", fit(name)), Purpose::Adopted)
+    }
+
     /// Makes the group of a command that is about to be started. `name` is for people; it is made
     /// fit and unique.
     pub fn group(&self, name: &str) -> Result<Cgroup, Diagnostic> {

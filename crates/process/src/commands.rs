@@ -3,7 +3,7 @@
 
 use crate::command_spec::{CommandSpec, Hold};
 use crate::guardian::Guardian;
-use crate::journal::Journal;
+use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
 use crate::park::Park;
 use crate::proc::Identity;
@@ -35,6 +35,14 @@ impl Commands {
         let journal = Journal::create()?;
         let guardian = Some(Guardian::start(&journal, locks)?);
         Ok(Self { journal, guardian, all: Vec::new() })
+    }
+
+    /// Lets another process adopt the commands.
+    ///
+    /// # Errors
+    /// The journal cannot be written.
+    pub fn let_adopt(&self) -> Result<(), Diagnostic> {
+        self.journal.write(&Entry::ParkedElsewhere)
     }
 
     /// Starts a command, held at its exec whatever `spec` says. It dies with the calling thread.

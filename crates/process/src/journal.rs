@@ -107,6 +107,8 @@ pub(crate) enum Entry {
     Stopping {
         id: Identity,
     },
+    /// The owner parks none of its commands: another process may adopt them.
+    ParkedElsewhere,
 }
 
 /// The journal of this process. Clones write to the same file.
@@ -244,6 +246,8 @@ pub(crate) struct Contents {
     /// A command was started, whether it has ended or not: its descendants may still run.
     pub started: bool,
     pub stopping: Vec<Identity>,
+    /// Another process may adopt the children.
+    pub parked_elsewhere: bool,
 }
 
 impl Contents {
@@ -294,6 +298,7 @@ impl Contents {
                 self.stopping.retain(|s| *s != id);
             }
             Entry::Stopping { id } => self.stopping.push(id),
+            Entry::ParkedElsewhere => self.parked_elsewhere = true,
         }
     }
 }

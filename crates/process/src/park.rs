@@ -44,7 +44,8 @@ impl Park {
         }
     }
 
-    /// For a running process that is about to be adopted.
+    /// For a running process that is about to be adopted, whose user we trust to leave it in its
+    /// cgroup.
     pub fn for_process(
         journal: &Journal,
         base: Option<&CgroupBase>,
@@ -55,6 +56,11 @@ impl Park {
             Some(b) => Ok(Self::Freezer(b.group_for(pid, name)?)),
             None => Ok(Self::Stop(StopGroup::new(journal, Purpose::Adopted, STOP_CAPACITY))),
         }
+    }
+
+    /// For a running process of a user that must not be able to leave it: by a cgroup below ours.
+    pub fn confining(base: &CgroupBase, name: &str) -> Result<Self, Diagnostic> {
+        Ok(Self::Freezer(base.confining_group(name)?))
     }
 
     /// What its threads inherit: a new process is in the cgroup of its parent at once, but no stop

@@ -49,6 +49,7 @@ pub(crate) struct Settings {
     pub overload: bool,
     pub owner: Option<String>,
     pub task_limit: u32,
+    pub confine: bool,
     pub records: u32,
     pub trace: Option<PathBuf>,
     pub link: Link,
@@ -62,6 +63,7 @@ impl Settings {
             overload: false,
             owner: None,
             task_limit: TASK_LIMIT,
+            confine: false,
             records: RECORDS,
             trace: None,
             link: Link::default(),
@@ -78,6 +80,7 @@ impl Settings {
         let mut options = RunOptions {
             room: self.task_limit,
             trace_records: self.records,
+            confine: self.confine,
             traces,
             ..RunOptions::default()
         };
@@ -212,6 +215,14 @@ impl Punctual {
             ));
         }
         self.settings.task_limit = limit;
+        self
+    }
+
+    /// Does not trust the users of adopted processes: the processes move to a cgroup that only the
+    /// user of this program can take them out of. Limits of the cgroup that they come from do not
+    /// hold meanwhile. Needs cgroup v2.
+    pub fn confine_processes(mut self) -> Self {
+        self.settings.confine = true;
         self
     }
 

@@ -26,6 +26,9 @@ pub struct RunOptions {
     pub load: bool,
     /// The user host keeps its CPUs from idling.
     pub no_idle: bool,
+    /// The users of adopted processes are not trusted to leave them in their cgroups, on the user
+    /// host ([`punctual_host_user::HostOptions::confine`]).
+    pub confine: bool,
     /// Tasks per CPU that may be added while the set runs, on the user host.
     pub room: u32,
     /// Under SCHED_DEADLINE: tasks are not bound to their CPUs.
@@ -50,6 +53,7 @@ impl Default for RunOptions {
             output: Output::Inherit,
             load: false,
             no_idle: false,
+            confine: false,
             room: 0,
             unpinned: false,
             label: None,

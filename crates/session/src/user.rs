@@ -50,6 +50,7 @@ impl UserDriver {
             owner: options.owner,
             traces: traces.0.clone(),
             records: options.trace_records,
+            confine: options.confine,
         })?;
         let RunOptions { stdin, output, .. } = options;
         let mut driver = UserDriver { host, origin: 0, stdin, output, threads: Vec::new() };

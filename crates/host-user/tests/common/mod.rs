@@ -26,6 +26,7 @@ pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<Host> {
                 owner: "test".to_owned(),
                 traces: trace.into_iter().map(|sink| (DomainId(0), sink.clone())).collect(),
                 records,
+                confine: false,
             });
             match host {
                 Ok(host) => return Some(host),
