@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Policy(PolicyCommand),
     /// FIFOs between tasks and other programs: make, list, read, write, remove them
     Fifo(FifoCommand),
+    /// Serve all programs of this machine: reserve CPU time for them, within limits by user
+    Serve(crate::serve::Serve),
     /// Restore the changes of a killed Punctual: frozen processes, priorities, cgroups
     Clean(Clean),
     /// Print a completion script for a shell, on standard output
@@ -241,6 +243,8 @@ pub enum HostArg {
     Sim,
     /// Inside the kernel, by sched_ext: Linux 6.18 or later (docs/kernel-host.md)
     Kernel,
+    /// A dispatcher of punctuald, which all programs share (docs/service.md): needs no privileges
+    Service,
     /// The kernel host where machine and set permit it, else the user host; prints which, and why
     Auto,
 }

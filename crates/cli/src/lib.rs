@@ -61,6 +61,7 @@ mod run;
 #[cfg(test)]
 mod schema;
 mod screen;
+mod serve;
 mod set;
 mod sim;
 mod stuck_policy;
@@ -140,6 +141,7 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
             FifoAction::Put(args) => caller.finish(fifo_stream::put(args)),
             FifoAction::Device(args) => caller.finish(fifo_device::serve(args)),
         },
+        Command::Serve(args) => caller.finish(serve::run(args)),
         Command::Clean(_) => caller.finish(clean::run()),
         Command::Completions(args) => caller.finish(generate::completions(args)),
         Command::Man(args) => caller.finish(generate::man(args)),

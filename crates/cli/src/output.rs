@@ -68,6 +68,7 @@ impl Caller {
             Command::Doctor(doctor) => caller("doctor", doctor.json),
             Command::Top(top) => caller("top", top.json),
             Command::Reload(reload) => caller("reload", reload.json),
+            Command::Serve(serve) => caller("serve", serve.json),
             Command::Report(report) => caller("report", report.json),
             Command::Profile(profile) => Caller::of_profile(profile),
             Command::Measure(measure) => match &measure.instrument {

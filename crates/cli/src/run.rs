@@ -87,6 +87,7 @@ fn host(args: &Run, set: &TaskSet) -> HostKind {
     match args.host {
         HostArg::User => HostKind::User,
         HostArg::Kernel => HostKind::Kernel,
+        HostArg::Service => HostKind::Service,
         HostArg::Sim => HostKind::Sim,
         HostArg::Auto => {
             let (host, why) = match args.no_idle {
@@ -116,10 +117,16 @@ fn options_fit(args: &Run, host: HostKind, set: &TaskSet) -> Result<(), Diagnost
             format!("leave out {option}, or --host sim"),
         ));
     }
-    if host == HostKind::Kernel && args.no_idle {
+    if matches!(host, HostKind::Kernel | HostKind::Service) && args.no_idle {
         return Err(Diagnostic::usage(
-            "--no-idle is not for the kernel host",
+            "--no-idle is for the user host",
             "leave out --no-idle, or use --host user",
+        ));
+    }
+    if host == HostKind::Service && args.overload {
+        return Err(Diagnostic::usage(
+            "the service admits no set that does not fit",
+            "leave out --overload, or use another host",
         ));
     }
     if !args.compare.is_empty() && set.duration.is_none() {

@@ -19,6 +19,7 @@ use crate::policy::PolicyResult;
 use crate::reload::ReloadResult;
 use crate::replay::ReplayResult;
 use crate::report::ReportResult;
+use crate::serve::ServiceStatus;
 use crate::trace::TraceResult;
 
 /// The result of `punctual sim --json`.
@@ -63,6 +64,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("profile", schema_for!(Envelope<ProfileResult>));
     is_published("policy", schema_for!(Envelope<PolicyResult>));
     is_published("fifo", schema_for!(Envelope<FifoResult>));
+    is_published("serve", schema_for!(Envelope<Option<ServiceStatus>>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));
     is_published("reload", schema_for!(Envelope<ReloadResult>));

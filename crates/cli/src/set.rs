@@ -1,11 +1,13 @@
 //! From the command line to a task set.
 
+use std::cmp::Reverse;
 use std::path::Path;
 
+use punctual_service::ServiceClient;
 use punctual_sys::sched;
 use punctual_taskset::{parse_duration, Body, Loaded, Overrides, Overrun, TaskSet};
 
-use crate::args::{Instead, OverrunArg, Run};
+use crate::args::{HostArg, Instead, OverrunArg, Run};
 use crate::plugin::policy_named;
 use punctual_diagnostic::Diagnostic;
 
@@ -33,6 +35,14 @@ pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
     let Instead { cpu, policy } = instead;
     let policy = policy.as_deref().map(policy_named).transpose()?.map(str::to_owned);
     Loaded::load(file, &Overrides { cpu: *cpu, default_cpu: Some(last_cpu()), policy })
+}
+
+/// The CPU of which the service has promised least, of those on which the caller may reserve.
+fn cpu_of_service() -> Result<u32, Diagnostic> {
+    let cpus = ServiceClient::require(&punctual_service::socket())?.status()?.cpus;
+    let best = cpus.iter().min_by_key(|c| (c.limit_ppm == 0, c.reserved_ppm, Reverse(c.cpu)));
+    // Where there is none, the service gives the reason.
+    Ok(best.map_or(0, |c| c.cpu))
 }
 
 /// A time on the command line, ns.
@@ -63,8 +73,12 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
         }
         None => Body::Command(args.argv.clone()),
     };
-    let mut single =
-        TaskSet::single(period, budget, body).cpu(args.instead.cpu.unwrap_or_else(last_cpu));
+    let cpu = match (args.instead.cpu, args.host) {
+        (Some(cpu), _) => cpu,
+        (None, HostArg::Service) => cpu_of_service()?,
+        (None, _) => last_cpu(),
+    };
+    let mut single = TaskSet::single(period, budget, body).cpu(cpu);
     if let Some(policy) = &args.instead.policy {
         single = single.policy(policy_named(policy)?);
     }

@@ -46,8 +46,10 @@ impl Session {
     /// # Errors
     /// What of the set this host does not do.
     pub(crate) fn of_running(set: TaskSet, host: HostKind) -> Result<Session, Diagnostic> {
-        if host == HostKind::Kernel {
-            punctual_host_kernel::accepts(&set)?;
+        match host {
+            HostKind::Kernel => punctual_host_kernel::accepts(&set)?,
+            HostKind::Service => punctual_host_service::accepts(&set)?,
+            _ => {}
         }
         if matches!(host, HostKind::Fifo | HostKind::Deadline | HostKind::Other)
             && set.duration.is_none()
@@ -69,7 +71,8 @@ impl Session {
     /// enforces.
     pub fn capacity_of(host: HostKind, set: &TaskSet) -> Capacity {
         match host {
-            HostKind::User => punctual_host_user::capacity(set),
+            // The service's dispatchers are of the user host.
+            HostKind::User | HostKind::Service => punctual_host_user::capacity(set),
             HostKind::Kernel => punctual_host_kernel::capacity(set),
             HostKind::Sim | HostKind::Fifo | HostKind::Deadline | HostKind::Other => {
                 Capacity::THEORY

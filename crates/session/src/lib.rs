@@ -18,6 +18,7 @@ mod options;
 mod policy_change;
 pub mod results;
 mod running;
+mod service;
 mod sim;
 mod traces;
 mod user;

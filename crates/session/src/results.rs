@@ -131,6 +131,8 @@ pub enum HostKind {
     User,
     /// Punctual's kernel host.
     Kernel,
+    /// A dispatcher of punctuald.
+    Service,
     /// Punctual's simulator.
     Sim,
     /// The kernel's SCHED_FIFO, for comparison: no budgets.
@@ -319,6 +321,7 @@ impl HostKind {
         match self {
             HostKind::User => "punctual",
             HostKind::Kernel => "punctual (kernel)",
+            HostKind::Service => "punctual (service)",
             HostKind::Sim => "simulated",
             HostKind::Fifo => "fifo",
             HostKind::Deadline => "deadline",

@@ -17,6 +17,7 @@ use crate::kernel::KernelDriver;
 use crate::policy_change::changes;
 use crate::results::{Collector, HostCosts, LoadResult, PolicyChange, Results, Run};
 use crate::results::{TaskInfo, TaskKind};
+use crate::service::ServiceDriver;
 use crate::sim::SimDriver;
 use crate::traces::Traces;
 use crate::user::UserDriver;
@@ -109,6 +110,7 @@ pub(crate) fn start(
     let driver: Box<dyn Driver> = match host {
         HostKind::User => Box::new(UserDriver::start(&set, options, executions, &traces)?),
         HostKind::Kernel => Box::new(KernelDriver::start(&set, options, &executions, &traces)?),
+        HostKind::Service => Box::new(ServiceDriver::start(&set, &options, &executions, &traces)?),
         HostKind::Sim => {
             Box::new(SimDriver::start(set.clone(), capacity.costs, options, &executions, &traces)?)
         }

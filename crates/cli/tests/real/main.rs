@@ -30,6 +30,8 @@ mod refusals;
 mod reload;
 mod screen;
 mod self_suspending;
+mod service;
+mod service_attacks;
 mod stalls;
 mod stops;
 mod tasks;

@@ -15,11 +15,11 @@ use crate::punctual::{
     adversarial, assert_nothing_left, patiently, run_on, Ended, Running, Scratch, PUNCTUAL,
 };
 
-const UNPRIVILEGED: u32 = 65534;
+pub const UNPRIVILEGED: u32 = 65534;
 
 /// A copy of the command that every user may execute.
-struct Elsewhere {
-    punctual: String,
+pub struct Elsewhere {
+    pub punctual: String,
     helper: String,
     _scratch: Scratch,
 }
@@ -68,7 +68,7 @@ impl Given {
 }
 
 impl Elsewhere {
-    fn new() -> Elsewhere {
+    pub fn new() -> Elsewhere {
         let scratch = Scratch::new();
         let open =
             |p: &str| std::fs::set_permissions(p, std::fs::Permissions::from_mode(0o755)).unwrap();

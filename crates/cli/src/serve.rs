@@ -1,0 +1,160 @@
+//! `punctual serve`: punctuald.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use punctual_daemon::{serve, ServeOptions, CONFIG};
+use punctual_diagnostic::Diagnostic;
+use punctual_service::{socket, ServiceClient, StatusReply};
+use punctual_sys::sched;
+use punctual_taskset::fmt_ns;
+use serde::Serialize;
+
+use crate::output::{print_message, Outcome};
+
+#[derive(Args)]
+#[command(after_help = "Programs reserve CPU time by it, without privileges of their own:
+  punctual run --host service --period 20ms --budget 5ms -- COMMAND
+or by its Varlink interface: varlinkctl introspect /run/punctuald/io.punctual.Service. Root may \
+reserve everything, other users what the configuration allows them (docs/service.md).
+
+Exit codes: 0 done; 2 bad usage or a bad configuration; 4 the machine does not permit it, or \
+another service runs.")]
+pub struct Serve {
+    /// Where it listens, if systemd does not pass a socket [default: $PUNCTUAL_SOCKET, else
+    /// /run/punctuald/io.punctual.Service]
+    #[arg(long, value_name = "PATH")]
+    pub socket: Option<PathBuf>,
+    /// Who may reserve how much
+    #[arg(long, value_name = "FILE", default_value = CONFIG)]
+    pub config: PathBuf,
+    /// Print what the service that runs has promised, and end
+    #[arg(long)]
+    pub status: bool,
+    /// The status as JSON
+    #[arg(long, requires = "status")]
+    pub json: bool,
+}
+
+/// The result of `punctual serve --status --json`; without `--status` there is none.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ServiceStatus {
+    /// Version of the service.
+    version: String,
+    /// The CPUs on which reservations may be made.
+    cpus: Vec<CpuShare>,
+    /// The reservations of the user who asks; of all users if root asks.
+    reservations: Vec<Reserved>,
+}
+
+/// What one CPU has promised.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CpuShare {
+    /// Its number.
+    cpu: u32,
+    /// Sum of budget / period over all reservations, parts per million.
+    reserved_ppm: u64,
+    /// The same of the user who asks.
+    own_ppm: u64,
+    /// What this user may reserve at most, parts per million.
+    limit_ppm: u64,
+}
+
+/// One reservation.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Reserved {
+    /// Its number.
+    id: u64,
+    /// Its task's name.
+    name: String,
+    /// Its user.
+    uid: u32,
+    /// Its process.
+    pid: i32,
+    /// Its CPU.
+    cpu: u32,
+    /// Time between releases, ns.
+    period_ns: u64,
+    /// Execution time in each period, ns.
+    budget_ns: u64,
+    /// Relative deadline, ns.
+    deadline_ns: u64,
+}
+
+pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
+    let socket = args.socket.clone().unwrap_or_else(socket);
+    if args.status {
+        return ServiceClient::require(&socket)?.status().map(status);
+    }
+    let mask = sched::affinity(0).map_err(|e| {
+        Diagnostic::refused("the CPUs of this process are not known", e, "report it")
+    })?;
+    let place = socket.display().to_string();
+    let options =
+        ServeOptions { socket, config: args.config.clone(), cpus: sched::cpus(&mask).collect() };
+    serve(&options, || print_message(&format!("punctuald serves at {place}, until Ctrl-C")))?;
+    let verdict = "The service has ended, and all reservations with it.".to_owned();
+    let text = String::new();
+    Ok(Outcome { verdict, ok: true, code: 0, result: None, text, error: None })
+}
+
+fn percent(ppm: u64) -> String {
+    format!("{}.{:02} %", ppm / 10_000, ppm % 10_000 / 100)
+}
+
+fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
+    let StatusReply { version, cpus, reservations } = reply;
+    let count = reservations.len();
+    let verdict = match count {
+        0 => "There are no reservations of yours.".to_owned(),
+        1 => "There is one reservation.".to_owned(),
+        _ => format!("There are {count} reservations."),
+    };
+    let mut text = format!("{verdict}\n\n  CPU   reserved      yours   you may\n");
+    for cpu in &cpus {
+        text += &format!(
+            "{:>5} {:>10} {:>10} {:>9}\n",
+            cpu.cpu,
+            percent(cpu.reserved_ppm),
+            percent(cpu.own_ppm),
+            percent(cpu.limit_ppm)
+        );
+    }
+    if count > 0 {
+        text += "\n   id  CPU    user  process      budget      period  name\n";
+    }
+    for r in &reservations {
+        text += &format!(
+            "{:>5} {:>4} {:>7} {:>8} {:>11} {:>11}  {}\n",
+            r.id,
+            r.cpu,
+            r.uid,
+            r.pid,
+            fmt_ns(r.budget_ns),
+            fmt_ns(r.period_ns),
+            r.name
+        );
+    }
+    let cpus = cpus.into_iter().map(|c| CpuShare {
+        cpu: c.cpu,
+        reserved_ppm: c.reserved_ppm,
+        own_ppm: c.own_ppm,
+        limit_ppm: c.limit_ppm,
+    });
+    let reservations = reservations.into_iter().map(|r| Reserved {
+        id: r.id,
+        name: r.name,
+        uid: r.uid,
+        pid: r.pid,
+        cpu: r.cpu,
+        period_ns: r.period_ns,
+        budget_ns: r.budget_ns,
+        deadline_ns: r.deadline_ns,
+    });
+    let result =
+        ServiceStatus { version, cpus: cpus.collect(), reservations: reservations.collect() };
+    Outcome { verdict, ok: true, code: 0, result: Some(result), text, error: None }
+}

@@ -1,0 +1,239 @@
+//! Who may reserve how much: the configuration file.
+//!
+//! ```toml
+//! cpus = [2, 3]            # where reservations are made; all CPUs, if it is missing
+//!
+//! [[allow]]                # the first entry that matches a user holds
+//! group = "audio"          # or: user = "ann"
+//! share = "40%"            # of each CPU, all reservations of the user together
+//! cpus = [3]               # of those above; all of them, if it is missing
+//! ```
+//!
+//! Without an entry a user may reserve nothing. Root may reserve all that the dispatchers admit.
+
+use std::path::Path;
+
+use punctual_diagnostic::{Diagnostic, Place, Position};
+use serde::Deserialize;
+
+/// Where the configuration is.
+pub const CONFIG: &str = "/etc/punctual/service.toml";
+
+/// All of a CPU.
+const ALL_PPM: u64 = 1_000_000;
+
+/// A user with its groups, as the kernel reports them of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    /// The user.
+    pub uid: u32,
+    /// Its primary and supplementary groups.
+    pub groups: Vec<u32>,
+}
+
+impl User {
+    /// Whether it may do everything.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.uid == 0
+    }
+}
+
+/// Who may reserve how much.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AccessRules {
+    /// `None`: every CPU.
+    cpus: Option<Vec<u32>>,
+    allowed: Vec<Allowed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Allowed {
+    who: Who,
+    share_ppm: u64,
+    cpus: Option<Vec<u32>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    User(u32),
+    Group(u32),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    cpus: Option<Vec<u32>>,
+    #[serde(default)]
+    allow: Vec<toml::Spanned<Entry>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    user: Option<String>,
+    group: Option<String>,
+    share: toml::Spanned<String>,
+    cpus: Option<Vec<u32>>,
+}
+
+impl AccessRules {
+    /// Reads a configuration file. A file that is not there allows root alone.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no configuration: place, cause and help.
+    pub fn read(path: &Path) -> Result<AccessRules, Diagnostic> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => AccessRules::parse(&text, &path.to_string_lossy()),
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(AccessRules::default()),
+            Err(e) => Err(Diagnostic::usage(
+                format!("{} cannot be read: {e}", path.display()),
+                "make it readable, or give another one by --config",
+            )),
+        }
+    }
+
+    /// Parses the text of a configuration file.
+    ///
+    /// # Errors
+    /// It is none: place, cause and help.
+    pub fn parse(text: &str, name: &str) -> Result<AccessRules, Diagnostic> {
+        let place = |span| {
+            let position = Some(Position::of(text, &span));
+            Place { name: name.to_owned(), position }
+        };
+        let fail = |span, cause: String, help: &str| {
+            Err(Diagnostic::usage(cause, help).in_text(place(span), text))
+        };
+        let file: File = match toml::from_str(text) {
+            Ok(file) => file,
+            Err(e) => {
+                return fail(
+                    e.span().unwrap_or(0..0),
+                    e.message().to_owned(),
+                    "see docs/service.md for the keys",
+                )
+            }
+        };
+        let mut allowed = Vec::new();
+        for entry in file.allow {
+            let span = entry.span();
+            let entry = entry.into_inner();
+            let who = match (&entry.user, &entry.group) {
+                (Some(user), None) => match uzers::get_user_by_name(user) {
+                    Some(user) => Who::User(user.uid()),
+                    None => return fail(span, format!("there is no user {user:?}"), "add it"),
+                },
+                (None, Some(group)) => match uzers::get_group_by_name(group) {
+                    Some(group) => Who::Group(group.gid()),
+                    None => return fail(span, format!("there is no group {group:?}"), "add it"),
+                },
+                _ => {
+                    return fail(
+                        span,
+                        "an entry is of a user or of a group".to_owned(),
+                        "give it one of the keys user and group",
+                    )
+                }
+            };
+            let Some(share_ppm) = share_ppm(entry.share.get_ref()) else {
+                return fail(
+                    entry.share.span(),
+                    format!("{:?} is not a share of a CPU", entry.share.get_ref()),
+                    "write, for example, \"40%\"; at most \"90%\"",
+                );
+            };
+            allowed.push(Allowed { who, share_ppm, cpus: entry.cpus });
+        }
+        Ok(AccessRules { cpus: file.cpus, allowed })
+    }
+
+    /// Whether reservations are made on this CPU.
+    #[must_use]
+    pub fn has_cpu(&self, cpu: u32) -> bool {
+        self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// What all reservations of a user may take of a CPU together, parts per million.
+    #[must_use]
+    pub fn limit_ppm(&self, caller: &User, cpu: u32) -> u64 {
+        if !self.has_cpu(cpu) {
+            return 0;
+        }
+        if caller.is_root() {
+            return ALL_PPM;
+        }
+        let entry = self.allowed.iter().find(|entry| match entry.who {
+            Who::User(uid) => uid == caller.uid,
+            Who::Group(gid) => caller.groups.contains(&gid),
+        });
+        match entry {
+            Some(entry) if entry.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu)) => {
+                entry.share_ppm
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// `"12.5%"` as parts per million: more than 0 and at most 90 %, to a hundredth of a percent.
+fn share_ppm(text: &str) -> Option<u64> {
+    let number = text.strip_suffix('%')?.trim_end();
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || whole.len() > 2 || part.len() > 2 || !digits(whole) || !digits(part) {
+        return None;
+    }
+    let hundredths: u64 = format!("{part:0<2}").parse().ok()?;
+    let ppm = whole.parse::<u64>().ok()? * 10_000 + hundredths * 100;
+    (1..=900_000).contains(&ppm).then_some(ppm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caller(uid: u32, groups: &[u32]) -> User {
+        User { uid, groups: groups.to_vec() }
+    }
+
+    #[test]
+    fn unknown_users_may_reserve_nothing_and_root_everything() {
+        let access = AccessRules::default();
+        assert_eq!(access.limit_ppm(&caller(1000, &[1000]), 0), 0);
+        assert_eq!(access.limit_ppm(&caller(0, &[0]), 7), 1_000_000);
+    }
+
+    #[test]
+    fn the_first_entry_that_matches_holds_on_its_cpus() {
+        let text = "cpus = [2, 3]\n[[allow]]\nuser = \"daemon\"\nshare = \"12.5%\"\ncpus = [3]\n\
+                    [[allow]]\ngroup = \"daemon\"\nshare = \"40%\"\n";
+        let access = AccessRules::parse(text, "service.toml").expect("it is right");
+        let user = uzers::get_user_by_name("daemon").expect("every Linux has it");
+        let (uid, gid) = (user.uid(), user.primary_group_id());
+        let limits = |c: &User| [1, 2, 3].map(|cpu| access.limit_ppm(c, cpu));
+        assert_eq!(limits(&caller(uid, &[gid])), [0, 0, 125_000]);
+        assert_eq!(limits(&caller(5000, &[5000, gid])), [0, 400_000, 400_000]);
+        assert_eq!(limits(&caller(5000, &[5000])), [0, 0, 0]);
+        assert_eq!(limits(&caller(0, &[0])), [0, 1_000_000, 1_000_000]);
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let cases = [
+            ("[[allow]]\nshare = \"10%\"\n", "service.toml:1:1: an entry is of a user or of a"),
+            ("[[allow]]\nuser = \"a\"\ngroup = \"b\"\nshare = \"1%\"\n", "an entry is of a user"),
+            ("[[allow]]\nuser = \"no such\"\nshare = \"1%\"\n", "there is no user"),
+            ("[[allow]]\ngroup = \"no such\"\nshare = \"1%\"\n", "there is no group"),
+            ("[[allow]]\nuser = \"daemon\"\nshare = \"91%\"\n", "service.toml:3:9: \"91%\" is not"),
+            ("[[allow]]\nuser = \"daemon\"\nshare = \"0%\"\n", "is not a share"),
+            ("[[allow]]\nuser = \"daemon\"\nshare = \"1.234%\"\n", "is not a share"),
+            ("[[allow]]\nuser = \"daemon\"\n", "missing field `share`"),
+            ("cpu = [1]\n", "service.toml:1:1: unknown field `cpu`"),
+        ];
+        for (text, expected) in cases {
+            let error = AccessRules::parse(text, "service.toml").expect_err(text).to_string();
+            assert!(error.contains(expected), "{error}\nnot {expected}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! One client: its calls, and what it holds. A thread of the ordinary class serves it.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use punctual_service::message::{send, Answer, Call, MessageReader};
+use punctual_service::{
+    ReserveReply, ServiceError, TaskRequest, DESCRIPTION, INTERFACE, MESSAGE_LIMIT,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{json, Map, Value};
+
+use crate::access::User;
+use crate::reservations::{Lease, Reservations};
+
+/// How long an answer may wait for a client that does not read.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Calls that a client may make at once.
+const BURST: f64 = 64.0;
+/// Calls per second that it may make in the long run.
+const RATE: f64 = 400.0;
+
+/// What every Varlink service offers.
+const COMMON: &str = "org.varlink.service";
+const COMMON_DESCRIPTION: &str = "\
+interface org.varlink.service
+
+method GetInfo() -> (
+  vendor: string,
+  product: string,
+  version: string,
+  url: string,
+  interfaces: []string
+)
+
+method GetInterfaceDescription(interface: string) -> (description: string)
+
+error InterfaceNotFound (interface: string)
+
+error MethodNotFound (method: string)
+
+error MethodNotImplemented (method: string)
+
+error InvalidParameter (parameter: string)
+";
+
+/// Serves a client until it disconnects, sends what is no call, or does not read its answers; then
+/// releases what it holds.
+pub fn converse(machine: Arc<Reservations>, mut stream: UnixStream, caller: User) {
+    if stream.set_write_timeout(Some(PATIENCE)).is_err() {
+        return;
+    }
+    let lease = machine.lease(caller);
+    let mut client = Client { machine, lease };
+    let (mut reader, mut pace) = (MessageReader::new(MESSAGE_LIMIT), Pace::new());
+    while let Ok(Some(message)) = reader.next(&mut stream) {
+        pace.wait();
+        if client.handle(&message, &mut stream).is_err() {
+            break;
+        }
+    }
+}
+
+/// A client and what it holds, which is released when this is dropped.
+struct Client {
+    machine: Arc<Reservations>,
+    lease: Lease,
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.machine.end_lease(&mut self.lease);
+    }
+}
+
+/// Why a call has no result.
+enum Refusal {
+    Service(ServiceError),
+    /// One of [`COMMON`]: its name, and its parameter with its value.
+    Common(&'static str, &'static str, String),
+}
+
+impl From<ServiceError> for Refusal {
+    fn from(refusal: ServiceError) -> Refusal {
+        Refusal::Service(refusal)
+    }
+}
+
+#[derive(Deserialize)]
+struct Tasks {
+    tasks: Vec<TaskRequest>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    id: u64,
+    budget_ns: u64,
+}
+
+#[derive(Deserialize)]
+struct Id {
+    id: u64,
+}
+
+#[derive(Deserialize)]
+struct Interface {
+    interface: String,
+}
+
+impl Client {
+    /// Handles one message.
+    ///
+    /// # Errors
+    /// It is no call, or its answer cannot be sent.
+    fn handle(&mut self, message: &[u8], stream: &mut UnixStream) -> io::Result<()> {
+        let call: Call = serde_json::from_slice(message)?;
+        let parameters = Value::Object(call.parameters.unwrap_or_default());
+        let result = self.call(&call.method, parameters);
+        if call.oneway {
+            return Ok(());
+        }
+        match result {
+            Ok(parameters) => send(stream, &json!({ "parameters": parameters })),
+            Err(Refusal::Service(refusal)) => send(stream, &refusal),
+            Err(Refusal::Common(name, parameter, value)) => {
+                let parameters = Map::from_iter([(parameter.to_owned(), Value::String(value))]);
+                let error = Some(format!("{COMMON}.{name}"));
+                send(stream, &Answer { parameters: Some(parameters), error })
+            }
+        }
+    }
+
+    fn call(&mut self, method: &str, parameters: Value) -> Result<Value, Refusal> {
+        let Client { machine, lease } = self;
+        let unknown = |name, parameter, what: &str| Refusal::Common(name, parameter, what.into());
+        let (interface, name) = method.rsplit_once('.').unwrap_or(("", method));
+        match (interface, name) {
+            (INTERFACE, "GetStatus") => value(machine.status(lease.caller())),
+            (INTERFACE, "Reserve") => {
+                let Tasks { tasks } = parse(parameters)?;
+                value(ReserveReply { reservations: machine.reserve(lease, &tasks)? })
+            }
+            (INTERFACE, "ChangeBudget") => {
+                let Change { id, budget_ns } = parse(parameters)?;
+                machine.change_budget(lease, id, budget_ns)?;
+                Ok(json!({}))
+            }
+            (INTERFACE, "Release") => {
+                let Id { id } = parse(parameters)?;
+                machine.release(lease, id)?;
+                Ok(json!({}))
+            }
+            (INTERFACE, "TakeEvents") => value(machine.take_events(lease)),
+            (COMMON, "GetInfo") => Ok(json!({
+                "vendor": "Punctual",
+                "product": "punctuald",
+                "version": env!("CARGO_PKG_VERSION"),
+                "url": "",
+                "interfaces": [COMMON, INTERFACE],
+            })),
+            (COMMON, "GetInterfaceDescription") => {
+                let Interface { interface } = parse(parameters)?;
+                match interface.as_str() {
+                    INTERFACE => Ok(json!({ "description": DESCRIPTION })),
+                    COMMON => Ok(json!({ "description": COMMON_DESCRIPTION })),
+                    _ => Err(unknown("InterfaceNotFound", "interface", &interface)),
+                }
+            }
+            (INTERFACE | COMMON, _) => Err(unknown("MethodNotFound", "method", method)),
+            _ => Err(unknown("InterfaceNotFound", "interface", interface)),
+        }
+    }
+}
+
+fn value(reply: impl Serialize) -> Result<Value, Refusal> {
+    serde_json::to_value(reply).map_err(|e| {
+        Refusal::Service(ServiceError::MachineRefused {
+            cause: format!("the answer cannot be written: {e}"),
+            help: "report it".to_owned(),
+        })
+    })
+}
+
+fn parse<T: DeserializeOwned>(parameters: Value) -> Result<T, Refusal> {
+    let wrong =
+        |e: serde_json::Error| Refusal::Common("InvalidParameter", "parameter", e.to_string());
+    serde_json::from_value(parameters).map_err(wrong)
+}
+
+/// Bounds the calls of one client: further ones are answered later.
+struct Pace {
+    tokens: f64,
+    at: Instant,
+}
+
+impl Pace {
+    fn new() -> Pace {
+        Pace { tokens: BURST, at: Instant::now() }
+    }
+
+    fn wait(&mut self) {
+        let now = Instant::now();
+        let earned = now.duration_since(self.at).as_secs_f64() * RATE;
+        (self.tokens, self.at) = ((self.tokens + earned).min(BURST) - 1.0, now);
+        if self.tokens < 0.0 {
+            std::thread::sleep(Duration::from_secs_f64(-self.tokens / RATE));
+        }
+    }
+}

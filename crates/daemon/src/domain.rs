@@ -1,0 +1,277 @@
+//! The reservations on one CPU. Its dispatcher exists while there are any.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use punctual::{Punctual, RunEvent, Running, TaskEnd, TaskHandle};
+use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
+use punctual_taskset::Overrun;
+
+use crate::access::User;
+use crate::mailbox::{task_name, Mailboxes};
+
+/// Reservations on one CPU.
+const LIMIT: u32 = 1024;
+/// All of a CPU.
+const ALL_PPM: u64 = 1_000_000;
+
+/// How long the restoration of a process is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// One CPU.
+pub struct Domain {
+    cpu: u32,
+    /// `None` while there is no reservation.
+    running: Option<Running>,
+    held: BTreeMap<u64, Held>,
+    mail: Arc<Mailboxes>,
+    /// The service ends: nothing is reserved any more.
+    ended: bool,
+}
+
+struct Held {
+    info: ReservationInfo,
+    handle: TaskHandle<TaskEnd>,
+}
+
+impl Held {
+    fn ppm(&self) -> u64 {
+        ppm(self.info.budget_ns, self.info.period_ns)
+    }
+}
+
+/// budget / period, parts per million, rounded up.
+fn ppm(budget_ns: u64, period_ns: u64) -> u64 {
+    let ppm = (u128::from(budget_ns) * u128::from(ALL_PPM)).div_ceil(u128::from(period_ns.max(1)));
+    u64::try_from(ppm).unwrap_or(u64::MAX)
+}
+
+fn percent(ppm: u64) -> String {
+    format!("{}.{:02} %", ppm / 10_000, ppm % 10_000 / 100)
+}
+
+impl Domain {
+    /// A CPU without reservations.
+    pub fn new(cpu: u32, mail: Arc<Mailboxes>) -> Domain {
+        Domain { cpu, running: None, held: BTreeMap::new(), mail, ended: false }
+    }
+
+    /// Sum of budget / period of all reservations, parts per million.
+    pub fn reserved_ppm(&mut self) -> u64 {
+        self.forget_ended();
+        self.held.values().map(Held::ppm).sum()
+    }
+
+    /// What the CPU has promised, as this user may see it.
+    pub fn status(&mut self, caller: &User, limit_ppm: u64) -> CpuStatus {
+        CpuStatus {
+            cpu: self.cpu,
+            reserved_ppm: self.reserved_ppm(),
+            own_ppm: self.of_user_ppm(caller.uid),
+            limit_ppm,
+        }
+    }
+
+    /// The reservations that this user may see.
+    pub fn list(&mut self, caller: &User) -> Vec<ReservationInfo> {
+        self.forget_ended();
+        let may_see = |held: &&Held| caller.is_root() || held.info.uid == caller.uid;
+        self.held.values().filter(may_see).map(|held| held.info.clone()).collect()
+    }
+
+    fn of_user_ppm(&self, uid: u32) -> u64 {
+        self.held.values().filter(|held| held.info.uid == uid).map(Held::ppm).sum()
+    }
+
+    /// Reserves for a process that was found to be the caller's.
+    ///
+    /// # Errors
+    /// A value out of its range; more than `limit_ppm`; it does not fit; the process cannot be
+    /// adopted; the machine does not permit a dispatcher on this CPU.
+    pub fn reserve(
+        &mut self,
+        request: &TaskRequest,
+        caller: &User,
+        limit_ppm: u64,
+        (id, lease): (u64, u64),
+    ) -> Result<ReservationInfo, ServiceError> {
+        self.forget_ended();
+        let ppm = ppm(request.budget_ns, request.period_ns);
+        self.check_limit(caller, limit_ppm, ppm, self.of_user_ppm(caller.uid))?;
+        self.mail.register(id, lease);
+        let handle = match self.add(request, id) {
+            Ok(handle) => handle,
+            Err(refusal) => {
+                let refusal = self.explain(refusal, caller);
+                self.end_if_empty();
+                return Err(refusal);
+            }
+        };
+        let info = ReservationInfo {
+            id,
+            name: request.name.clone(),
+            uid: caller.uid,
+            pid: request.pid,
+            cpu: self.cpu,
+            period_ns: request.period_ns,
+            budget_ns: request.budget_ns,
+            deadline_ns: request.deadline_ns.unwrap_or(request.period_ns),
+        };
+        self.held.insert(id, Held { info: info.clone(), handle });
+        Ok(info)
+    }
+
+    fn check_limit(
+        &self,
+        caller: &User,
+        limit_ppm: u64,
+        ppm: u64,
+        others_ppm: u64,
+    ) -> Result<(), ServiceError> {
+        if caller.is_root() || others_ppm.saturating_add(ppm) <= limit_ppm {
+            return Ok(());
+        }
+        let cause = match limit_ppm {
+            0 => format!("user {} may reserve nothing on CPU {}", caller.uid, self.cpu),
+            _ => format!(
+                "user {} may reserve {} of CPU {}, has {} and requests {} more",
+                caller.uid,
+                percent(limit_ppm),
+                self.cpu,
+                percent(others_ppm),
+                percent(ppm)
+            ),
+        };
+        let help = "ask the administrator for a larger share (docs/service.md)".to_owned();
+        Err(ServiceError::NotPermitted { cause, help })
+    }
+
+    /// The refusal as the caller may see it: admission names the tasks of all users.
+    fn explain(&mut self, refusal: Diagnostic, caller: &User) -> ServiceError {
+        let own = caller.is_root() || self.held.values().all(|held| held.info.uid == caller.uid);
+        if refusal.kind != Kind::NotAdmitted || own {
+            return refusal.into();
+        }
+        let (cpu, reserved) = (self.cpu, percent(self.reserved_ppm()));
+        let cause = format!("CPU {cpu} cannot promise this beside the {reserved} that it has");
+        let help = "lower the budget, lengthen the period, or use another CPU".to_owned();
+        ServiceError::NotAdmitted { cause, help }
+    }
+
+    fn add(&mut self, request: &TaskRequest, id: u64) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
+        if self.ended {
+            return Err(Diagnostic::machine("the service ends", "try again in a moment"));
+        }
+        let overrun = overrun(request.overrun.as_deref())?;
+        if self.running.is_none() {
+            let mail = self.mail.clone();
+            let observe = move |event: RunEvent| {
+                mail.deliver(&event);
+            };
+            let set = Punctual::on_cpu(self.cpu)
+                .owner("punctuald")
+                .task_limit(LIMIT)
+                .confine_processes()
+                .observe(observe);
+            self.running = Some(set.admit()?.start()?);
+        }
+        let Some(running) = &self.running else {
+            return Err(Diagnostic::machine("the dispatcher has ended", "try again"));
+        };
+        let ns = Duration::from_nanos;
+        let mut task = running
+            .task(task_name(&request.name, id))
+            .period(ns(request.period_ns))
+            .budget(ns(request.budget_ns))
+            .start(ns(request.offset_ns.unwrap_or(0)))
+            .overrun(overrun);
+        if let Some(deadline) = request.deadline_ns {
+            task = task.deadline(ns(deadline));
+        }
+        task.pid(request.pid)
+    }
+
+    /// Gives a reservation another budget, ns, from its next release on.
+    ///
+    /// # Errors
+    /// More than `limit_ppm`; it does not fit; it has ended.
+    pub fn change_budget(
+        &mut self,
+        id: u64,
+        budget_ns: u64,
+        caller: &User,
+        limit_ppm: u64,
+    ) -> Result<(), ServiceError> {
+        self.forget_ended();
+        let held = self.held.get(&id).ok_or_else(|| unknown(id))?;
+        let others = self.of_user_ppm(caller.uid) - held.ppm();
+        self.check_limit(caller, limit_ppm, ppm(budget_ns, held.info.period_ns), others)?;
+        let changed = held.handle.set_budget(Duration::from_nanos(budget_ns));
+        changed.map_err(|refusal| self.explain(refusal, caller))?;
+        if let Some(held) = self.held.get_mut(&id) {
+            held.info.budget_ns = budget_ns;
+        }
+        Ok(())
+    }
+
+    /// Releases reservations; waits until their processes are restored.
+    pub fn release(&mut self, ids: &[u64]) {
+        let held: Vec<Held> = ids.iter().filter_map(|id| self.held.remove(id)).collect();
+        for held in &held {
+            // Refused only where the run has ended, which restored it.
+            let _ = held.handle.stop();
+        }
+        let until = Instant::now() + PATIENCE;
+        while held.iter().any(|held| !held.handle.is_finished()) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.end_if_empty();
+    }
+
+    /// Forgets reservations whose processes are gone.
+    pub fn forget_ended(&mut self) {
+        self.held.retain(|_, held| !held.handle.is_finished());
+        self.end_if_empty();
+    }
+
+    /// Releases all reservations, and the CPU.
+    pub fn end(&mut self) {
+        self.ended = true;
+        self.held.clear();
+        self.end_if_empty();
+    }
+
+    fn end_if_empty(&mut self) {
+        if !self.held.is_empty() {
+            return;
+        }
+        let Some(running) = self.running.take() else { return };
+        match running.stop() {
+            Ok(outcome) => {
+                outcome.problems.iter().for_each(|p| eprintln!("punctuald: not restored: {p}"))
+            }
+            Err(e) => eprintln!("punctuald: the dispatcher of CPU {} has ended: {e}", self.cpu),
+        }
+    }
+}
+
+/// A reservation that the caller does not have.
+pub fn unknown(id: u64) -> ServiceError {
+    ServiceError::InvalidRequest {
+        cause: format!("this connection has no reservation {id}"),
+        help: "use the id that Reserve returned; it ends with its process".to_owned(),
+    }
+}
+
+fn overrun(name: Option<&str>) -> Result<Overrun, Diagnostic> {
+    let all = [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal];
+    let Some(name) = name else { return Ok(Overrun::default()) };
+    all.into_iter().find(|overrun| overrun.to_string() == name).ok_or_else(|| {
+        Diagnostic::usage(
+            format!("{name:?} is no overrun policy"),
+            "use carry, skip, background or signal",
+        )
+    })
+}

@@ -1,0 +1,169 @@
+//! Events of reservations on their way to the clients, which fetch them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use punctual::RunEvent;
+use punctual_service::{EventsReply, PeriodReport, TaskEvent};
+
+/// Events of one lease that may wait; more are dropped and counted.
+const ROOM: usize = 2048;
+/// Events in one answer.
+const AT_ONCE: usize = 256;
+
+/// The name of a reservation's task in its set: the client's, and a number that makes it unique.
+pub fn task_name(name: &str, id: u64) -> String {
+    format!("{name}#{id}")
+}
+
+fn id_of(task: &str) -> Option<u64> {
+    task.rsplit_once('#')?.1.parse().ok()
+}
+
+/// The events of all leases.
+#[derive(Debug, Default)]
+pub struct Mailboxes(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// By reservation: its lease.
+    leases: BTreeMap<u64, u64>,
+    /// By lease.
+    boxes: BTreeMap<u64, Mailbox>,
+}
+
+#[derive(Debug, Default)]
+struct Mailbox {
+    events: VecDeque<TaskEvent>,
+    dropped: u64,
+}
+
+impl Mailboxes {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Events of this reservation go to this lease from now on.
+    pub fn register(&self, id: u64, lease: u64) {
+        let mut state = self.state();
+        state.leases.insert(id, lease);
+        state.boxes.entry(lease).or_default();
+    }
+
+    /// The client has gone, and its events with it.
+    pub fn close(&self, lease: u64) {
+        let mut state = self.state();
+        state.boxes.remove(&lease);
+        state.leases.retain(|_, l| *l != lease);
+    }
+
+    /// An event of a dispatcher; true if it is the end of a reservation.
+    pub fn deliver(&self, event: &RunEvent) -> bool {
+        let (task, event) = match event {
+            RunEvent::Period { task, period } => {
+                (task, TaskEvent { period: Some(PeriodReport::from(period)), ..empty() })
+            }
+            RunEvent::Unreported { task, count } => {
+                (task, TaskEvent { unreported: Some(*count), ..empty() })
+            }
+            RunEvent::Ended { task, how } => {
+                let how = match how {
+                    punctual::TaskEnd::Stopped => "released",
+                    punctual::TaskEnd::Refused => "refused",
+                    _ => "ended",
+                };
+                (task, TaskEvent { ended: Some(how.to_owned()), ..empty() })
+            }
+            RunEvent::Warning(text) => {
+                eprintln!("punctuald: {text}");
+                return false;
+            }
+            RunEvent::Executed { .. } | RunEvent::PolicyStopped(_) => return false,
+        };
+        let Some(id) = id_of(task) else { return false };
+        let ended = event.ended.is_some();
+        let mut state = self.state();
+        let lease = match ended {
+            true => state.leases.remove(&id),
+            false => state.leases.get(&id).copied(),
+        };
+        if let Some(mailbox) = lease.and_then(|lease| state.boxes.get_mut(&lease)) {
+            mailbox.put(TaskEvent { id, ..event });
+        }
+        ended
+    }
+
+    /// The oldest events of a lease.
+    pub fn take(&self, lease: u64) -> EventsReply {
+        let mut state = self.state();
+        let Some(mailbox) = state.boxes.get_mut(&lease) else {
+            return EventsReply { events: Vec::new(), more: false, dropped: 0 };
+        };
+        let count = mailbox.events.len().min(AT_ONCE);
+        EventsReply {
+            events: mailbox.events.drain(..count).collect(),
+            more: !mailbox.events.is_empty(),
+            dropped: std::mem::take(&mut mailbox.dropped),
+        }
+    }
+}
+
+impl Mailbox {
+    /// An end is never dropped: a lease has few reservations.
+    fn put(&mut self, event: TaskEvent) {
+        if self.events.len() < ROOM || event.ended.is_some() {
+            self.events.push_back(event);
+        } else {
+            self.dropped += event.unreported.unwrap_or(1);
+        }
+    }
+}
+
+fn empty() -> TaskEvent {
+    TaskEvent { id: 0, period: None, unreported: None, ended: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual::{Period, TaskEnd};
+
+    fn period(task: &str, number: u64) -> RunEvent {
+        let period = Period::unjudged(0, number, 0, 1, 1);
+        RunEvent::Period { task: task.into(), period }
+    }
+
+    #[test]
+    fn a_lease_gets_the_events_of_its_reservations_alone() {
+        let mail = Mailboxes::default();
+        mail.register(7, 1);
+        mail.register(8, 2);
+        assert!(!mail.deliver(&period("odd#name#7", 3)));
+        assert!(!mail.deliver(&period("other#8", 4)));
+        assert!(mail.deliver(&RunEvent::Ended { task: "odd#name#7".into(), how: TaskEnd::Gone }));
+        let events = mail.take(1).events;
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[0].period.as_ref().map(|p| p.number), Some(3));
+        assert_eq!(events[1].ended.as_deref(), Some("ended"));
+        assert_eq!(mail.take(2).events.len(), 1);
+        assert!(mail.take(1).events.is_empty() && mail.take(99).events.is_empty());
+    }
+
+    #[test]
+    fn a_client_that_fetches_nothing_loses_reports_but_no_end() {
+        let mail = Mailboxes::default();
+        mail.register(7, 1);
+        for number in 0..ROOM as u64 + 10 {
+            mail.deliver(&period("t#7", number));
+        }
+        mail.deliver(&RunEvent::Ended { task: "t#7".into(), how: TaskEnd::Stopped });
+        let first = mail.take(1);
+        assert_eq!((first.events.len(), first.more, first.dropped), (AT_ONCE, true, 10));
+        let mut last = first;
+        while last.more {
+            last = mail.take(1);
+            assert_eq!(last.dropped, 0);
+        }
+        assert_eq!(last.events.last().and_then(|e| e.ended.as_deref()), Some("released"));
+    }
+}

@@ -1,0 +1,242 @@
+//! All CPUs, and the calls of clients on them. Its methods wait: for a dispatcher's start, some
+//! 30 ms, and for the restoration of processes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use punctual_diagnostic::is_printable;
+use punctual_process::Identity;
+use punctual_service::{
+    CpuStatus, EventsReply, ReservationInfo, ServiceError, StatusReply, TaskRequest, NAME_LIMIT,
+};
+
+use crate::access::{AccessRules, User};
+use crate::domain::{unknown, Domain};
+use crate::mailbox::Mailboxes;
+use crate::owner::{check_owner, invalid};
+
+/// Tasks of one request.
+const AT_ONCE: usize = 64;
+
+/// The machine's reservations.
+pub struct Reservations {
+    access: RwLock<AccessRules>,
+    domains: BTreeMap<u32, Mutex<Domain>>,
+    mail: Arc<Mailboxes>,
+    ids: AtomicU64,
+}
+
+/// What one connection reserved: reservation and CPU.
+#[derive(Debug)]
+pub struct Lease {
+    number: u64,
+    caller: User,
+    held: BTreeMap<u64, u32>,
+}
+
+impl Lease {
+    /// The user whose it is.
+    pub fn caller(&self) -> &User {
+        &self.caller
+    }
+}
+
+impl Reservations {
+    /// A machine with these CPUs, and without reservations.
+    pub fn new(cpus: impl IntoIterator<Item = u32>, access: AccessRules) -> Reservations {
+        let mail = Arc::new(Mailboxes::default());
+        let domain = |cpu| (cpu, Mutex::new(Domain::new(cpu, mail.clone())));
+        let domains = cpus.into_iter().map(domain).collect();
+        Reservations { access: RwLock::new(access), domains, mail, ids: AtomicU64::new(1) }
+    }
+
+    /// Replaces the configuration, for reservations to come.
+    pub fn set_access(&self, access: AccessRules) {
+        *self.access.write().unwrap_or_else(PoisonError::into_inner) = access;
+    }
+
+    fn limit_ppm(&self, caller: &User, cpu: u32) -> u64 {
+        self.access.read().unwrap_or_else(PoisonError::into_inner).limit_ppm(caller, cpu)
+    }
+
+    fn domain(&self, cpu: u32) -> Option<MutexGuard<'_, Domain>> {
+        Some(self.domains.get(&cpu)?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn cpus(&self) -> Vec<u32> {
+        let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
+        self.domains.keys().copied().filter(|&cpu| access.has_cpu(cpu)).collect()
+    }
+
+    /// The lease of a new connection.
+    pub fn lease(&self, caller: User) -> Lease {
+        Lease { number: self.ids.fetch_add(1, Relaxed), caller, held: BTreeMap::new() }
+    }
+
+    /// What the CPUs have promised.
+    pub fn status(&self, caller: &User) -> StatusReply {
+        let mut cpus: Vec<CpuStatus> = Vec::new();
+        let mut reservations = Vec::new();
+        for cpu in self.cpus() {
+            let limit_ppm = self.limit_ppm(caller, cpu);
+            if let Some(mut domain) = self.domain(cpu) {
+                cpus.push(domain.status(caller, limit_ppm));
+                reservations.extend(domain.list(caller));
+            }
+        }
+        StatusReply { version: env!("CARGO_PKG_VERSION").to_owned(), cpus, reservations }
+    }
+
+    /// Reserves for all these processes, or for none.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub fn reserve(
+        &self,
+        lease: &mut Lease,
+        requests: &[TaskRequest],
+    ) -> Result<Vec<ReservationInfo>, ServiceError> {
+        if requests.is_empty() || requests.len() > AT_ONCE {
+            let cause = format!("a request is for 1 to {AT_ONCE} tasks, not {}", requests.len());
+            return Err(invalid(cause, "split it"));
+        }
+        let mut reserved: Vec<ReservationInfo> = Vec::new();
+        for request in requests {
+            match self.reserve_one(lease, request) {
+                Ok(info) => reserved.push(info),
+                Err(refusal) => {
+                    self.release_all(lease, reserved.iter().map(|info| info.id).collect());
+                    return Err(refusal);
+                }
+            }
+        }
+        Ok(reserved)
+    }
+
+    fn reserve_one(
+        &self,
+        lease: &mut Lease,
+        request: &TaskRequest,
+    ) -> Result<ReservationInfo, ServiceError> {
+        let name = &request.name;
+        if name.is_empty() || name.len() > NAME_LIMIT || !name.chars().all(is_printable) {
+            let cause = format!("a task's name is 1 to {NAME_LIMIT} printable bytes");
+            return Err(invalid(cause, "choose another name"));
+        }
+        let process = check_owner(request.pid, &lease.caller)?;
+        let info = self.place(lease, request)?;
+        lease.held.insert(info.id, info.cpu);
+        // Its number may have become another process's before it was adopted.
+        if Identity::of(request.pid) != Some(process) {
+            self.release_all(lease, vec![info.id]);
+            return Err(invalid(format!("process {} has ended", request.pid), "start it again"));
+        }
+        Ok(info)
+    }
+
+    /// On the CPU that the client names, else on the first that admits it, the emptiest first.
+    fn place(&self, lease: &Lease, request: &TaskRequest) -> Result<ReservationInfo, ServiceError> {
+        let Lease { number, caller, .. } = lease;
+        let mut cpus = self.cpus();
+        match request.cpu {
+            Some(cpu) if cpus.contains(&cpu) => cpus = vec![cpu],
+            Some(cpu) => {
+                let help = format!("use one of {cpus:?}, or leave it out");
+                return Err(invalid(format!("no reservations are made on CPU {cpu}"), help));
+            }
+            None => {
+                let reserved = |cpu: &u32| self.domain(*cpu).map(|mut d| d.reserved_ppm());
+                cpus.sort_by_cached_key(|cpu| {
+                    (self.limit_ppm(caller, *cpu) == 0, reserved(cpu), std::cmp::Reverse(*cpu))
+                });
+            }
+        }
+        let mut refused = None;
+        for cpu in cpus {
+            let Some(mut domain) = self.domain(cpu) else { continue };
+            let id = self.ids.fetch_add(1, Relaxed);
+            let limit_ppm = self.limit_ppm(caller, cpu);
+            match domain.reserve(request, caller, limit_ppm, (id, *number)) {
+                Ok(info) => return Ok(info),
+                Err(refusal) => _ = refused.get_or_insert(refusal),
+            }
+        }
+        Err(refused.unwrap_or_else(|| {
+            invalid("no reservations are made on any CPU".to_owned(), "see the configuration")
+        }))
+    }
+
+    /// Gives a reservation another budget, ns, from its next release on.
+    ///
+    /// # Errors
+    /// Not of this lease; more than the user may have; it does not fit.
+    pub fn change_budget(
+        &self,
+        lease: &Lease,
+        id: u64,
+        budget_ns: u64,
+    ) -> Result<(), ServiceError> {
+        let cpu = *lease.held.get(&id).ok_or_else(|| unknown(id))?;
+        let limit_ppm = self.limit_ppm(&lease.caller, cpu);
+        let mut domain = self.domain(cpu).ok_or_else(|| unknown(id))?;
+        domain.change_budget(id, budget_ns, &lease.caller, limit_ppm)
+    }
+
+    /// Releases one reservation.
+    ///
+    /// # Errors
+    /// Not of this lease.
+    pub fn release(&self, lease: &mut Lease, id: u64) -> Result<(), ServiceError> {
+        if !lease.held.contains_key(&id) {
+            return Err(unknown(id));
+        }
+        self.release_all(lease, vec![id]);
+        Ok(())
+    }
+
+    fn release_all(&self, lease: &mut Lease, ids: Vec<u64>) {
+        let mut by_cpu: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for id in ids {
+            if let Some(cpu) = lease.held.remove(&id) {
+                by_cpu.entry(cpu).or_default().push(id);
+            }
+        }
+        for (cpu, ids) in by_cpu {
+            if let Some(mut domain) = self.domain(cpu) {
+                domain.release(&ids);
+            }
+        }
+    }
+
+    /// What became of the reservations of a lease since the last call.
+    pub fn take_events(&self, lease: &Lease) -> EventsReply {
+        self.mail.take(lease.number)
+    }
+
+    /// The client has gone.
+    pub fn end_lease(&self, lease: &mut Lease) {
+        self.mail.close(lease.number);
+        let ids = lease.held.keys().copied().collect();
+        self.release_all(lease, ids);
+        self.forget_ended();
+    }
+
+    /// Forgets reservations whose processes are gone, and ends dispatchers that none needs.
+    fn forget_ended(&self) {
+        for &cpu in self.domains.keys() {
+            if let Some(mut domain) = self.domain(cpu) {
+                domain.forget_ended();
+            }
+        }
+    }
+
+    /// Releases everything.
+    pub fn end(&self) {
+        for &cpu in self.domains.keys() {
+            if let Some(mut domain) = self.domain(cpu) {
+                domain.end();
+            }
+        }
+    }
+}

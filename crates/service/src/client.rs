@@ -1,0 +1,166 @@
+//! A client, for ordinary threads: each call waits for its answer.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use punctual_diagnostic::Diagnostic;
+use serde::de::DeserializeOwned;
+use serde_json::{json, Map, Value};
+
+use crate::message::{send, Answer, Call, MessageReader};
+use crate::{
+    EventsReply, ReservationInfo, ReserveReply, ServiceError, StatusReply, TaskRequest, INTERFACE,
+    SOCKET,
+};
+
+/// Longest time for an answer: a reservation may have to wait for the start of a dispatcher.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The most bytes of an answer.
+const ANSWER_LIMIT: usize = 16 << 20;
+
+/// A connection to the service: the lease of what it reserves. Dropping it releases that.
+#[derive(Debug)]
+pub struct ServiceClient {
+    stream: UnixStream,
+    reader: MessageReader,
+}
+
+impl ServiceClient {
+    /// Connects to the service at this socket; `None`: no service is there.
+    ///
+    /// # Errors
+    /// The socket is not the caller's to use.
+    pub fn connect(socket: &Path) -> Result<Option<ServiceClient>, Diagnostic> {
+        let connected = UnixStream::connect(socket).and_then(|stream| {
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        });
+        match connected {
+            Ok(stream) => {
+                Ok(Some(ServiceClient { stream, reader: MessageReader::new(ANSWER_LIMIT) }))
+            }
+            Err(e)
+                if matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(e) => Err(Diagnostic::refused(
+                format!("punctuald cannot be reached at {}", socket.display()),
+                e,
+                "start it (systemctl start punctuald.socket), or use another host",
+            )),
+        }
+    }
+
+    /// As [`connect`](ServiceClient::connect), where a service is needed.
+    ///
+    /// # Errors
+    /// No service is there, or it is not the caller's to use.
+    pub fn require(socket: &Path) -> Result<ServiceClient, Diagnostic> {
+        ServiceClient::connect(socket)?.ok_or_else(|| {
+            let how = match socket == Path::new(SOCKET) {
+                true => "start it (systemctl start punctuald.socket, or punctual serve)".to_owned(),
+                false => format!("start it: punctual serve --socket {}", socket.display()),
+            };
+            let cause = format!("no punctuald listens at {}", socket.display());
+            Diagnostic::machine(cause, format!("{how}, or use another host"))
+        })
+    }
+
+    /// What the CPUs have promised, and the reservations of this user.
+    ///
+    /// # Errors
+    /// The service has ended.
+    pub fn status(&mut self) -> Result<StatusReply, Diagnostic> {
+        self.call("GetStatus", json!({}))
+    }
+
+    /// Reserves for all these processes, or for none.
+    ///
+    /// # Errors
+    /// Refused: a value out of its range, not this user's process, more than this user may have,
+    /// budgets that do not fit; the service has ended.
+    pub fn reserve(&mut self, tasks: &[TaskRequest]) -> Result<Vec<ReservationInfo>, Diagnostic> {
+        let reply: ReserveReply = self.call("Reserve", json!({ "tasks": tasks }))?;
+        Ok(reply.reservations)
+    }
+
+    /// Gives a reservation another budget, ns, from its next release on.
+    ///
+    /// # Errors
+    /// As [`reserve`](ServiceClient::reserve); not a reservation of this connection.
+    pub fn change_budget(&mut self, id: u64, budget_ns: u64) -> Result<(), Diagnostic> {
+        self.command("ChangeBudget", json!({ "id": id, "budget_ns": budget_ns }))
+    }
+
+    /// Releases a reservation: its processes continue as they were before.
+    ///
+    /// # Errors
+    /// Not a reservation of this connection; the service has ended.
+    pub fn release(&mut self, id: u64) -> Result<(), Diagnostic> {
+        self.command("Release", json!({ "id": id }))
+    }
+
+    /// What became of the reservations of this connection since the last call.
+    ///
+    /// # Errors
+    /// The service has ended.
+    pub fn take_events(&mut self) -> Result<EventsReply, Diagnostic> {
+        self.call("TakeEvents", json!({}))
+    }
+
+    fn command(&mut self, method: &str, parameters: Value) -> Result<(), Diagnostic> {
+        self.call::<Map<String, Value>>(method, parameters).map(drop)
+    }
+
+    fn call<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        parameters: Value,
+    ) -> Result<T, Diagnostic> {
+        let Value::Object(parameters) = parameters else { return Err(broken("a defect here")) };
+        let answer = self.exchange(&Call {
+            method: format!("{INTERFACE}.{method}"),
+            parameters: Some(parameters),
+            oneway: false,
+            more: false,
+        });
+        let answer = answer.map_err(|e| match e.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Diagnostic::machine(
+                "punctuald does not answer",
+                "look at its log (journalctl -u punctuald), or restart it",
+            ),
+            _ => broken(e),
+        })?;
+        let parameters = answer.parameters.unwrap_or_default();
+        if let Some(error) = answer.error {
+            let refusal = json!({ "error": error, "parameters": parameters });
+            return Err(match serde_json::from_value::<ServiceError>(refusal) {
+                Ok(refusal) => refusal.diagnostic(),
+                Err(_) => broken(error),
+            });
+        }
+        serde_json::from_value(Value::Object(parameters)).map_err(broken)
+    }
+
+    fn exchange(&mut self, call: &Call) -> io::Result<Answer> {
+        send(&mut self.stream, call)?;
+        let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the connection ended");
+        let message = self.reader.next(&mut self.stream)?.ok_or_else(ended)?;
+        Ok(serde_json::from_slice(&message)?)
+    }
+}
+
+fn broken(why: impl std::fmt::Display) -> Diagnostic {
+    Diagnostic::machine(
+        format!("punctuald has ended, or is of another version: {why}"),
+        "look at its log (journalctl -u punctuald), and start this program again",
+    )
+}

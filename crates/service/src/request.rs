@@ -1,0 +1,82 @@
+//! What clients request, and what they get.
+
+use serde::{Deserialize, Serialize};
+
+/// A running process, with its children, that is to execute within a budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskRequest {
+    /// 1 to 40 printable bytes; chosen by the client, for people.
+    pub name: String,
+    /// The process: one of the client's user.
+    pub pid: i32,
+    /// The CPU; where it is missing, the service chooses.
+    #[serde(default)]
+    pub cpu: Option<u32>,
+    /// Time between releases, ns.
+    pub period_ns: u64,
+    /// Execution time in each period, ns.
+    pub budget_ns: u64,
+    /// Relative deadline, ns; where it is missing, the period.
+    #[serde(default)]
+    pub deadline_ns: Option<u64>,
+    /// From the reservation to the first release, ns; where it is missing, 0. The service adds some
+    /// 20 ms, in which it prepares the release.
+    #[serde(default)]
+    pub offset_ns: Option<u64>,
+    /// `carry`, `skip`, `background` or `signal`; where it is missing, `carry`.
+    #[serde(default)]
+    pub overrun: Option<String>,
+}
+
+/// A reservation of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservationInfo {
+    /// Names it in further calls; never used again.
+    pub id: u64,
+    /// As the client named it.
+    pub name: String,
+    /// The user whose process it is.
+    pub uid: u32,
+    /// The process.
+    pub pid: i32,
+    /// Its CPU.
+    pub cpu: u32,
+    /// Time between releases, ns.
+    pub period_ns: u64,
+    /// Execution time in each period, ns.
+    pub budget_ns: u64,
+    /// Relative deadline, ns.
+    pub deadline_ns: u64,
+}
+
+/// The answer to `Reserve`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReserveReply {
+    /// In the order of the requests.
+    pub reservations: Vec<ReservationInfo>,
+}
+
+/// What one CPU has promised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuStatus {
+    /// The CPU.
+    pub cpu: u32,
+    /// Sum of budget / period over all reservations, of all users, parts per million.
+    pub reserved_ppm: u64,
+    /// The same of the caller's user.
+    pub own_ppm: u64,
+    /// What the caller's user may have at most, parts per million; 0: nothing.
+    pub limit_ppm: u64,
+}
+
+/// The answer to `GetStatus`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusReply {
+    /// The version of the service.
+    pub version: String,
+    /// The CPUs on which reservations may be made.
+    pub cpus: Vec<CpuStatus>,
+    /// The reservations of the caller's user; of all users if root asks.
+    pub reservations: Vec<ReservationInfo>,
+}
