@@ -8,7 +8,7 @@ use std::time::Duration;
 use punctual_service::{TaskRequest, MESSAGE_LIMIT};
 use serde_json::{json, Value};
 
-use crate::machine::permitted_cpu;
+use crate::machine::{permitted_cpu, Random};
 use crate::process::eventually;
 use crate::service::{Service, SERVICE_NEEDS};
 use crate::victim::Victim;
@@ -190,5 +190,61 @@ fn a_user_has_a_limited_number_of_connections_and_root_gets_in_all_the_same() {
     eventually("all but 64 are closed", || closed() == 36);
     service.client().status().expect("root is served");
     drop(held);
+    service.end(cpu.0);
+}
+
+#[test]
+fn damaged_calls_are_answered_or_end_their_connection() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let service = Service::start(cpu.0);
+    let mut good = service.client();
+    let mut request = serde_json::to_value(request(4_194_303)).expect("plain data");
+    request["cpu"] = json!(cpu.0);
+    let whole: Vec<Vec<u8>> = [
+        json!({ "method": "io.punctual.Service.Reserve", "parameters": { "tasks": [request] } }),
+        json!({ "method": "io.punctual.Service.GetStatus" }),
+        json!({ "method": "io.punctual.Service.ChangeBudget",
+                "parameters": { "id": 1, "budget_ns": 1_000_000 } }),
+        json!({ "method": "io.punctual.Service.TakeEvents", "parameters": {} }),
+        json!({ "method": "org.varlink.service.GetInterfaceDescription",
+                "parameters": { "interface": "io.punctual.Service" } }),
+    ]
+    .iter()
+    .map(message)
+    .collect();
+    let mut random = Random::seeded(14);
+    let mut answered = 0;
+    for round in 0..1500 {
+        let mut bytes: Vec<u8> = (0..=random.below(2))
+            .flat_map(|_| whole[random.below(whole.len() as u64) as usize].clone())
+            .collect();
+        for _ in 0..random.below(4) {
+            let at = random.below(bytes.len() as u64) as usize;
+            let any = random.below(256) as u8;
+            match random.below(5) {
+                0 => bytes[at] = any,
+                1 => bytes.insert(at, any),
+                2 => drop(bytes.remove(at)),
+                3 => bytes[at] ^= 1 << random.below(8),
+                _ => bytes.truncate(at.max(1)),
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        let mut stream = connect(&service);
+        send(&mut stream, &bytes);
+        let _ = stream.shutdown(std::net::Shutdown::Write);
+        while let Some(answer) = receive(&mut stream) {
+            assert!(answer.is_object(), "{answer}");
+            answered += 1;
+        }
+        if round % 100 == 0 {
+            good.status().expect("a good client is served");
+        }
+    }
+    assert!(answered > 500, "{answered} answers: the damage is too great to test anything");
+    assert!(good.status().expect("it serves").reservations.is_empty());
+    drop(good);
     service.end(cpu.0);
 }
