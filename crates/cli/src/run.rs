@@ -6,6 +6,7 @@ use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::Output;
 use punctual_report::analysis::summary;
 use punctual_report::{figures, headline, side_by_side, table, verdicts, RunResult, View};
+use punctual_service::ServiceClient;
 use punctual_session::results::Results;
 use punctual_session::{AdmittedSet, HostKind, RunOptions, Session, StartOutcome, TraceFiles};
 use punctual_taskset::{Body, Loaded, TaskSet};
@@ -91,16 +92,31 @@ fn host(args: &Run, set: &TaskSet) -> HostKind {
         HostArg::Sim => HostKind::Sim,
         HostArg::Auto => {
             let (host, why) = match args.no_idle {
-                true => (HostKind::User, "--no-idle is not for the kernel host".to_owned()),
+                true => (HostKind::User, "--no-idle is for the user host".to_owned()),
+                false if needs_service(set) => (
+                    HostKind::Service,
+                    "this user has no real-time privileges, and punctuald serves".to_owned(),
+                ),
                 false => Session::best_host(set),
             };
-            let name = if host == HostKind::Kernel { "kernel" } else { "user" };
+            let name = match host {
+                HostKind::Kernel => "kernel",
+                HostKind::Service => "service",
+                _ => "user",
+            };
             if !args.quiet {
                 print_message(&format!("the {name} host: {why}"));
             }
             host
         }
     }
+}
+
+/// Whether only the service can run this set for this user, and there is one.
+fn needs_service(set: &TaskSet) -> bool {
+    punctual_process::check_privileges(&set.cpus()).is_err()
+        && punctual_host_service::accepts(set).is_ok()
+        && ServiceClient::connect(&punctual_service::socket()).is_ok_and(|client| client.is_some())
 }
 
 /// Refuses options that a host does not have.

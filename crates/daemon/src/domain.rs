@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use punctual::{Punctual, RunEvent, Running, TaskEnd, TaskHandle};
 use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_process::SERVICE;
 use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
 use punctual_taskset::Overrun;
 
@@ -171,7 +172,7 @@ impl Domain {
                 mail.deliver(&event);
             };
             let set = Punctual::on_cpu(self.cpu)
-                .owner("punctuald")
+                .owner(SERVICE)
                 .task_limit(LIMIT)
                 .confine_processes()
                 .observe(observe);

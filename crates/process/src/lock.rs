@@ -16,6 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// How punctuald names itself as an owner.
+pub const SERVICE: &str = "punctuald";
+
 /// A CPU that this process dispatches. Given up when all clones, and the guardian that shares it,
 /// are gone.
 #[derive(Debug, Clone)]
@@ -94,11 +97,15 @@ impl Held {
     fn refusal(&self, cpu: u32, path: &std::path::Path) -> Diagnostic {
         let Held { pid, since, command, alive } = self;
         if *alive {
+            let help = match command.as_str() {
+                SERVICE => "use another CPU, or reserve by the service: --host service".to_owned(),
+                _ => format!("use another CPU, or end that one: kill {pid}"),
+            };
             Diagnostic::machine(
                 format!(
                     "CPU {cpu} already has a dispatcher: process {pid} ({command}), since {since}"
                 ),
-                format!("use another CPU, or end that one: kill {pid}"),
+                help,
             )
         } else {
             Diagnostic::machine(

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::machine::{permitted_cpu, wait_for_cpu, Need};
 use crate::privileges::{Elsewhere, UNPRIVILEGED};
 use crate::process::{attributes, cgroup_of, eventually, kill, marked, state_of};
-use crate::punctual::{adversarial, new_mark, patiently, Ended, Running, Scratch};
+use crate::punctual::{adversarial, new_mark, patiently, run_on, Ended, Running, Scratch};
 use crate::victim::Victim;
 
 /// What all of this needs.
@@ -201,6 +201,18 @@ fn the_results_of_a_client_are_those_of_a_run_of_its_own() {
     punctual_test_support::judge_timing(|| {
         assert_eq!(result["tasks"][0]["misses"], 0, "{result}");
     });
+    // Without real-time privileges, `auto` is the service; and no other dispatcher gets its CPU.
+    let auto = ["run", "--host", "auto", "--cpu", &cpu.0.to_string(), "--period", "10ms"];
+    let auto = [&auto[..], &["--budget", "2ms", "--", "true"]].concat();
+    let ended = patiently(|| service.as_user(UNPRIVILEGED, &auto).end());
+    ended.assert_code(0).assert_says(&["the service host: this user has no real-time privileges"]);
+    let mut held = service.as_root(&spin("20ms", "5ms"));
+    held.wait_for("a reservation", |_| names(&service).len() == 1);
+    let own = run_on(cpu.0, "--period 10ms --budget 1ms --duration 1s -- true");
+    let ended = Running::start(&own).end();
+    ended.assert_code(125).assert_says(&["already has a dispatcher", "--host service"]);
+    kill(held.pid(), libc::SIGINT);
+    held.reap();
     run(&["--", "sh", "-c", "exit 7"]).assert_code(7);
     run(&["--", "/no/such/command"]).assert_code(127);
     for (option, words) in [
