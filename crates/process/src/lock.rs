@@ -45,7 +45,7 @@ impl CpuLock {
                 Err(Errno::WOULDBLOCK) => {
                     let held = read(&file);
                     if held.alive || round >= 250 {
-                        return Err(held.refusal(cpu, &path));
+                        return Err(held.refusal(cpu, &path).with_errno(libc::EBUSY));
                     }
                     std::thread::sleep(Duration::from_millis(20));
                 }

@@ -353,7 +353,8 @@ pub(crate) fn check_among<'a>(
             return Err(Error::usage(
                 format!("there are two tasks {:?}", task.name),
                 "give one of them another name",
-            ));
+            )
+            .with_errno(libc::EEXIST));
         }
         beside += u32::from(other.domain == task.domain);
     }
@@ -362,7 +363,8 @@ pub(crate) fn check_among<'a>(
         return Err(Error::usage(
             format!("task {name:?} is one more than the limit of {beside} tasks on {cpus}"),
             "raise it by .task_limit(), or use another CPU",
-        ));
+        )
+        .with_errno(libc::ENOSPC));
     }
     Ok(())
 }

@@ -88,14 +88,19 @@ impl<T> TaskHandle<T> {
     /// How it ended without a value: it panicked, or was never released. At once if its set was
     /// never started.
     pub fn join(self) -> Result<T, TaskEnd> {
+        let end = self.wait();
+        self.slot.lock().value.take().ok_or(end)
+    }
+
+    /// Waits until the task has ended, and returns how. At once if its set was never started.
+    pub fn wait(&self) -> TaskEnd {
         if self.remote.link.0.get().is_none() {
-            return Err(TaskEnd::NeverReleased);
+            return TaskEnd::NeverReleased;
         }
         let mut state = self.slot.lock();
         loop {
             if let Some(end) = &state.end {
-                let end = end.clone();
-                return state.value.take().ok_or(end);
+                return end.clone();
             }
             state = self.slot.done.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

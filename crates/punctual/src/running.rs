@@ -19,7 +19,7 @@ use crate::{Error, RunOutcome, TaskDraft};
 #[must_use = "dropping it ends the run"]
 pub struct Running {
     pub(crate) supervisor: Handle,
-    link: Link,
+    pub(crate) link: Link,
     policy: String,
     domains: Vec<DomainSpec>,
 }
@@ -76,11 +76,11 @@ impl Running {
     /// Ends the run and restores the machine: commands are killed, adopted processes regain their
     /// scheduling attributes and cgroups, and threads continue in the ordinary class, where
     /// [`wait_period`](crate::Task::wait_period) returns `None`. Waits for the threads, one second
-    /// at most.
+    /// at most. Threads that wait in other methods of this return then.
     ///
     /// # Errors
-    /// The run has ended already by a defect of Punctual.
-    pub fn stop(self) -> Result<RunOutcome, Error> {
+    /// The run has ended already (ECANCELED).
+    pub fn stop(&self) -> Result<RunOutcome, Error> {
         self.supervisor.ask(Request::Stop)?
     }
 }

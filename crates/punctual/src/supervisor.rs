@@ -19,7 +19,7 @@ use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::declare::{check_among, session_of, Settings};
 use crate::draft::Declared;
-use crate::error::run_has_ended;
+use crate::error::{run_has_ended, task_has_ended};
 use crate::handle::Completion;
 use crate::observer::Observer;
 use crate::{Error, RunOutcome};
@@ -243,13 +243,13 @@ impl Supervisor {
     fn stop_task(&mut self, place: usize) -> Result<(), Error> {
         match self.tasks.contains_key(&place) {
             true => self.running.stop_task(place),
-            false => Err(Error::usage("the task has ended", "look at is_finished first")),
+            false => Err(task_has_ended()),
         }
     }
 
     fn change_budget(&mut self, place: usize, budget: u64) -> Result<(), Error> {
         if !self.tasks.contains_key(&place) {
-            return Err(Error::usage("the task has ended", "look at is_finished first"));
+            return Err(task_has_ended());
         }
         let Settings { set, host, overload, .. } = &self.settings;
         let alive = TaskSet { tasks: self.specs().cloned().collect(), ..set.clone() };

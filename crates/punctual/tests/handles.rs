@@ -243,3 +243,19 @@ fn a_thread_that_is_not_admitted_stays_what_it_was() {
     assert_eq!((class(), affinity()), before);
     running.stop().expect("it runs");
 }
+
+#[test]
+fn a_run_that_was_stopped_refuses_requests() {
+    let _turn = turn();
+    let Some(running) = start(with_worker) else { return };
+    std::thread::scope(|threads| {
+        let waits = threads.spawn(|| running.wait());
+        running.stop().expect("it runs");
+        waits.join().expect("it returns");
+    });
+    for refusal in [running.stop().err(), running.results().err()] {
+        assert_eq!(refusal.and_then(|e| e.errno), Some(libc::ECANCELED));
+    }
+    let task = running.task("late").period(10 * MS).budget(MS).spawn(|_| ());
+    assert_eq!(task.err().and_then(|e| e.errno), Some(libc::ECANCELED));
+}
