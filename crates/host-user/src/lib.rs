@@ -47,4 +47,4 @@ pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;
 pub use punctual_trace::RunEvent;
 pub use stats::EngineReading;
-pub use task::{CurrentRelease, Entry, ThreadTask};
+pub use task::{is_thread_task, CurrentRelease, Entry, ThreadTask};

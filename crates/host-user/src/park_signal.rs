@@ -61,6 +61,11 @@ pub fn enter(control: Arc<TaskControl>) -> Membership {
     Membership { control }
 }
 
+/// Whether the calling thread has one.
+pub fn is_member() -> bool {
+    MINE.with(|mine| !mine.get().is_null())
+}
+
 impl Membership {
     /// The control block that the thread shares with its dispatcher.
     pub fn control(&self) -> &Arc<TaskControl> {

@@ -16,6 +16,12 @@ pub struct ThreadTask {
     membership: Membership,
 }
 
+/// Whether the calling thread is a task.
+#[must_use]
+pub fn is_thread_task() -> bool {
+    park_signal::is_member()
+}
+
 /// One release, as `wait_period` returns it. Times are CLOCK_MONOTONIC ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CurrentRelease {

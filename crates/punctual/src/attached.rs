@@ -1,15 +1,51 @@
 //! The calling thread as a task, and back.
 
-use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
+use punctual_host_user::{is_thread_task, ThreadTask};
 use punctual_session::Execution;
-use punctual_sys::sched::{self, Attributes};
+use punctual_sys::sched::{self, Attributes, Mask};
 
 use crate::draft::{this_process, Declared};
-use crate::handle::Slot;
+use crate::handle::{Slot, TaskHandle};
 use crate::supervisor::Request;
 use crate::{Error, Running, Task, TaskDraft};
+
+/// The calling thread as a task, until this is dropped: see [`TaskDraft::attach`].
+#[must_use = "the thread is a task until this is dropped"]
+pub struct Attached {
+    name: String,
+    seen: Cell<bool>,
+    slot: Arc<Slot<()>>,
+    // In this order: the task ends before the thread regains its attributes.
+    thread: ThreadTask,
+    _former: Former,
+    _of_this_thread: PhantomData<*const ()>,
+}
+
+/// What a thread had before it became a task; dropping it restores that.
+struct Former {
+    attributes: Attributes,
+    cpus: Mask,
+}
+
+impl Former {
+    fn of_this_thread() -> io::Result<Former> {
+        Ok(Former { attributes: Attributes::of(0)?, cpus: sched::affinity(0)? })
+    }
+}
+
+impl Drop for Former {
+    fn drop(&mut self) {
+        // What a thread had it may have again.
+        let _ = self.attributes.give(0);
+        let _ = sched::set_affinity(0, &self.cpus);
+    }
+}
 
 impl TaskDraft<&Running> {
     /// Makes the calling thread the task while `body` runs, from the first release on. Then the
@@ -20,14 +56,38 @@ impl TaskDraft<&Running> {
     /// returns.
     ///
     /// # Errors
-    /// As of a task in a [`Running`] set; the kernel refuses the thread a real-time level. `body`
-    /// was not called then.
+    /// As of [`TaskDraft::attach`]. `body` was not called then.
     pub fn enter<T>(self, body: impl FnOnce(&Task<'_>) -> T) -> Result<T, Error> {
+        let attached = self.attach()?;
+        Ok(body(&attached.task()))
+    }
+
+    /// Makes the calling thread the task until what it returns is dropped. Returns at the first
+    /// release. When it is dropped, the thread regains its scheduling attributes and its CPUs.
+    ///
+    /// When the run ends meanwhile, the thread continues in the ordinary class.
+    ///
+    /// # Errors
+    /// As of a task in a [`Running`] set; the thread is a task already (EALREADY); the kernel
+    /// refuses it a real-time level. Nothing is changed then.
+    pub fn attach(self) -> Result<Attached, Error> {
+        self.attach_with(drop)
+    }
+
+    /// As [`attach`](TaskDraft::attach); calls `admitted` with a handle of the task once it is
+    /// admitted, before its first release. `admitted` must not wait: the thread has no budget yet.
+    ///
+    /// # Errors
+    /// As of [`attach`](TaskDraft::attach). `admitted` was not called then.
+    pub fn attach_with(self, admitted: impl FnOnce(TaskHandle<()>)) -> Result<Attached, Error> {
         let (name, running) = (self.name().to_owned(), *self.place());
-        let slot = Slot::<()>::new();
-        let mut spec =
+        if is_thread_task() {
+            let cause = format!("task {name:?}: this thread is a task already");
+            return Err(Error::usage(cause, "use another thread, or end its task first")
+                .with_errno(libc::EALREADY));
+        }
+        let spec =
             self.check(this_process(), &Execution::Thread { stack: 0, body: Box::new(|_| {}) })?;
-        spec.name.clone_from(&name);
         let refused = |e| {
             Error::refused(
                 format_args!("task {name:?}: this thread cannot become it"),
@@ -35,36 +95,54 @@ impl TaskDraft<&Running> {
                 "see punctual doctor",
             )
         };
-        let (attributes, cpus) =
-            (Attributes::of(0).map_err(refused)?, sched::affinity(0).map_err(refused)?);
-        let restore = || {
-            // What a thread had it may have again.
-            let _ = attributes.give(0);
-            let _ = sched::set_affinity(0, &cpus);
-        };
+        let former = Former::of_this_thread().map_err(refused)?;
         let domain = spec.domain;
         let entry =
             Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(domain, answer))??);
-        let task = entry.enter().map_err(|e| {
-            restore();
-            refused(e)
-        })?;
-        let declared =
-            Declared { spec, execution: Execution::Entered(entry.clone()), completion: slot };
+        let thread = entry.enter().map_err(refused)?;
+        let slot = Slot::new();
+        let declared = Declared {
+            spec,
+            execution: Execution::Entered(entry.clone()),
+            completion: slot.clone(),
+        };
         let added = running
             .supervisor
             .ask(|answer| Request::Add(Box::new(declared), answer))
             .and_then(|added| added);
         if let Err(e) = added {
             entry.cancel();
-            drop(task);
-            restore();
             return Err(e);
         }
-        task.await_first_release();
-        let value = catch_unwind(AssertUnwindSafe(|| body(&Task::new(&name, &task))));
-        drop(task);
-        restore();
-        Ok(value.unwrap_or_else(|panic| resume_unwind(panic)))
+        admitted(TaskHandle::new(&name, slot.clone(), running.link.clone()));
+        thread.await_first_release();
+        Ok(Attached {
+            name,
+            seen: Cell::new(false),
+            slot,
+            thread,
+            _former: former,
+            _of_this_thread: PhantomData,
+        })
+    }
+}
+
+impl Attached {
+    /// The task, as its own code sees it.
+    #[must_use]
+    pub fn task(&self) -> Task<'_> {
+        Task::new(&self.name, &self.thread, &self.seen)
+    }
+}
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.slot.set_value(());
+    }
+}
+
+impl fmt::Debug for Attached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Attached").field(&self.task()).finish()
     }
 }

@@ -1,5 +1,6 @@
 //! One task in the making, wherever it is to go.
 
+use std::cell::Cell;
 use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
@@ -148,7 +149,9 @@ impl<P: DraftTarget> TaskDraft<P> {
         let slot = Slot::new();
         let value = slot.clone();
         let name = self.name.clone();
-        let body: ThreadBody = Box::new(move |task| value.set_value(body(&Task::new(&name, task))));
+        let body: ThreadBody = Box::new(move |task| {
+            value.set_value(body(&Task::new(&name, task, &Cell::new(false))));
+        });
         self.finish_thread(body, slot)
     }
 

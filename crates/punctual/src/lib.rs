@@ -73,9 +73,9 @@
 //!
 //! Privileges, overrun policies, costs and pitfalls are described in `docs/library.md`.
 
+mod attached;
 mod declare;
 mod draft;
-mod entered;
 mod error;
 mod handle;
 mod mutex;
@@ -87,6 +87,7 @@ mod supervisor;
 mod task;
 mod time;
 
+pub use attached::Attached;
 pub use declare::{Admitted, Punctual};
 pub use draft::{DraftTarget, TaskDraft};
 pub use handle::TaskHandle;

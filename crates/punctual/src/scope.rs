@@ -1,5 +1,6 @@
 //! Tasks that borrow from the function that starts them.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -129,7 +130,7 @@ impl<'scope> TaskDraft<&'scope Scope<'scope, '_>> {
             let Borrowing { body, counted } = borrowing;
             // A panic drops the closure while it unwinds, and `_counted` after it.
             let _counted = counted;
-            body(&Task::new(&name, task));
+            body(&Task::new(&name, task, &Cell::new(false)));
             value.set_value(());
         });
         self.finish_thread(body, slot)

@@ -24,7 +24,7 @@ pub struct Task<'a> {
     name: &'a str,
     inner: &'a host::ThreadTask,
     /// `releases` has returned the release that the task is in.
-    seen: Cell<bool>,
+    seen: &'a Cell<bool>,
 }
 
 /// One release of a task.
@@ -43,8 +43,12 @@ pub struct Released {
 }
 
 impl<'a> Task<'a> {
-    pub(crate) fn new(name: &'a str, inner: &'a host::ThreadTask) -> Task<'a> {
-        Task { name, inner, seen: Cell::new(false) }
+    pub(crate) fn new(
+        name: &'a str,
+        inner: &'a host::ThreadTask,
+        seen: &'a Cell<bool>,
+    ) -> Task<'a> {
+        Task { name, inner, seen }
     }
 
     pub(crate) fn thread(&self) -> &host::ThreadTask {

@@ -245,6 +245,31 @@ fn a_thread_that_is_not_admitted_stays_what_it_was() {
 }
 
 #[test]
+fn an_attached_thread_is_a_task_until_it_is_dropped() {
+    let _turn = turn();
+    let Some(running) = start(with_worker) else { return };
+    let draft = |name: &str| running.task(name).period(10 * MS).budget(2 * MS);
+    let before = (class(), affinity());
+    let mut handle = None;
+    let attached = draft("me").attach_with(|admitted| handle = Some(admitted)).expect("it fits");
+    let handle = handle.expect("it was admitted");
+    let (first, next) = (attached.task().current(), attached.task().wait_period());
+    assert!(next.is_some_and(|next| next.number > first.number), "{first:?}, {next:?}");
+    let again = draft("me too").attach().expect_err("it is a task already");
+    assert_eq!((again.kind, again.errno), (ErrorKind::Usage, Some(libc::EALREADY)), "{again}");
+    assert!(!handle.is_finished());
+    handle.stop().expect("it is alive");
+    assert_eq!(attached.task().wait_period(), None);
+    drop(attached);
+    assert_eq!((class(), affinity()), before);
+    assert_eq!(handle.join(), Ok(()));
+    let refusal = draft("worker").attach().expect_err("the name is taken");
+    assert_eq!(refusal.errno, Some(libc::EEXIST), "{refusal}");
+    drop(draft("me").attach().expect("the name is free again"));
+    running.stop().expect("it runs");
+}
+
+#[test]
 fn a_run_that_was_stopped_refuses_requests() {
     let _turn = turn();
     let Some(running) = start(with_worker) else { return };
