@@ -98,6 +98,11 @@ impl Punctual {
         Punctual::on_cpus([cpu])
     }
 
+    /// A set on the last CPU that this program may use: the first ones have most interrupts.
+    pub fn on_last_cpu() -> Punctual {
+        Punctual::on_cpu(last_cpu().unwrap_or(0))
+    }
+
     /// A set on several CPUs, each with a dispatcher of its own; every task then names the one on
     /// which it runs.
     pub fn on_cpus(cpus: impl IntoIterator<Item = u32>) -> Punctual {
@@ -134,11 +139,8 @@ impl Punctual {
     /// # Errors
     /// The file cannot be read, or is no task set: place, cause and help.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Punctual, Error> {
-        // The last one that this program may use: the first ones have most interrupts.
-        let default_cpu = sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max());
-        Ok(Punctual::from_set(
-            Loaded::load(path.as_ref(), &Overrides { default_cpu, ..Overrides::default() })?.set,
-        ))
+        let overrides = Overrides { default_cpu: last_cpu(), ..Overrides::default() };
+        Ok(Punctual::from_set(Loaded::load(path.as_ref(), &overrides)?.set))
     }
 
     /// Which host runs it; else [`Host::User`], which alone takes threads of this program and
@@ -339,6 +341,11 @@ impl Admitted {
         let link = settings.link.clone();
         Ok(Running::new(Handle::start(admitted, settings, tasks, observer)?, link, policy, domains))
     }
+}
+
+/// The last CPU that this program may use.
+fn last_cpu() -> Option<u32> {
+    sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max())
 }
 
 /// A task among those it is to stand beside.

@@ -41,6 +41,11 @@ impl Running {
         TaskDraft::new(self, name.into())
     }
 
+    /// Its CPUs, in the order in which they were given.
+    pub fn cpus(&self) -> impl Iterator<Item = u32> + '_ {
+        self.domains.iter().flat_map(|domain| domain.cpus.iter().copied())
+    }
+
     /// Waits until all tasks have ended. Tasks may be added meanwhile.
     pub fn wait(&self) {
         if let Some(done) = self.supervisor.when_done() {

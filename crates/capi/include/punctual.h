@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * punctual.h - guaranteed CPU time for programs in C: libpunctual.
+ *
+ * A task has a period and a budget: in every period it may, and can, execute for its budget,
+ * whatever else runs. Threads of the program are tasks, and so are commands and running processes.
+ *
+ *     #include <punctual.h>
+ *
+ *     struct punctual *set;
+ *     struct punctual_period period;
+ *     struct punctual_task_attr attr = PUNCTUAL_TASK_ATTR_INIT;
+ *
+ *     attr.name = "servo";
+ *     attr.period = 1000000;
+ *     attr.budget = 250000;
+ *     if (punctual_open(NULL, &set) || punctual_attach(set, &attr, NULL))
+ *             errx(1, "%s", punctual_last_error());
+ *     while (punctual_wait_period(&period) == 0)
+ *             control();
+ *     punctual_detach();
+ *     punctual_close(set);
+ *
+ *     cc servo.c $(pkg-config --cflags --libs punctual)
+ *
+ * All times are ns of CLOCK_MONOTONIC, all lengths ns. Calls return 0 or a result, or a negative
+ * error number; punctual_last_error() explains it. Structures that begin with their size may grow:
+ * begin with the initializer of the structure, or with zeros and the size; 0 in a member is its
+ * default. Handles may be used by all threads. docs/libpunctual.md has an overview.
+ *
+ * The man pages are made of the comments below.
+ */
+#ifndef PUNCTUAL_H
+#define PUNCTUAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A set of tasks that runs, and a task of it. */
+struct punctual;
+struct punctual_task;
+
+/* Which of the ready tasks of a CPU runs. */
+enum {
+	PUNCTUAL_EDF, /* earliest deadline first */
+	PUNCTUAL_RM,  /* the shorter the period, the more important */
+	PUNCTUAL_DM,  /* the shorter the relative deadline, the more important */
+	PUNCTUAL_FP   /* the larger the priority, the more important */
+};
+
+/* Admit tasks that do not fit, too: deadlines may then be missed, and ordinary programs starve. */
+#define PUNCTUAL_OVERLOAD 1u
+
+/* What a set is to be. */
+struct punctual_attr {
+	size_t size;            /* of this structure */
+	const uint32_t *cpus;   /* NULL: the last CPU that the program may use */
+	size_t cpu_count;       /* length of cpus */
+	uint32_t policy;        /* PUNCTUAL_EDF, ... */
+	uint32_t flags;         /* PUNCTUAL_OVERLOAD */
+	uint32_t task_limit;    /* tasks of a CPU at one time, at most 10,000; 0: 64 */
+	uint32_t trace_records; /* that may wait for the trace's file; 0: 65,536 */
+	const char *owner;      /* shown to others that want the CPU; NULL: the command line */
+	const char *trace;      /* a file for a trace; NULL: none */
+};
+
+#define PUNCTUAL_ATTR_INIT \
+	{ sizeof(struct punctual_attr), NULL, 0, PUNCTUAL_EDF, 0, 0, 0, NULL, NULL }
+
+/* What happens when the budget is used up, or the deadline comes, before a job is done. */
+enum {
+	PUNCTUAL_CARRY,      /* suspended until the next release; catches up */
+	PUNCTUAL_SKIP,       /* the same, but leaves out the releases that it is late for */
+	PUNCTUAL_BACKGROUND, /* continues as an ordinary thread until the next release */
+	PUNCTUAL_SIGNAL      /* as carry, and SIGXCPU, which needs a handler */
+};
+
+/* What a task is to be. */
+struct punctual_task_attr {
+	size_t size;       /* of this structure */
+	const char *name;  /* 1 to 64 characters; NULL: task- and a number */
+	uint64_t period;   /* between releases, at least 100 us; required */
+	uint64_t budget;   /* execution time in each period; required */
+	uint64_t deadline; /* from each release, at most the period; 0: the period */
+	uint64_t offset;   /* from now to the first release */
+	int64_t priority;  /* under PUNCTUAL_FP, larger first */
+	uint32_t overrun;  /* PUNCTUAL_CARRY, ... */
+	uint32_t cpu;      /* of the set's; of no importance where the set has one */
+	size_t stack;      /* of a thread that the library makes, bytes; 0: as usual */
+};
+
+#define PUNCTUAL_TASK_ATTR_INIT \
+	{ sizeof(struct punctual_task_attr), NULL, 0, 0, 0, 0, 0, PUNCTUAL_CARRY, 0, 0 }
+
+/* One period of a task, as the task sees it. */
+struct punctual_period {
+	uint64_t number;   /* of the release, from 0 */
+	uint64_t release;  /* when it was due */
+	uint64_t deadline; /* when its job is to be done */
+	uint32_t lost;     /* releases before it that the task did not see */
+	uint32_t reserved;
+};
+
+/* How a task has ended. */
+enum {
+	PUNCTUAL_RETURNED,       /* its thread returned, or was detached */
+	PUNCTUAL_NEVER_RELEASED, /* its run ended before its first release */
+	PUNCTUAL_STOPPED,        /* its run was ended */
+	PUNCTUAL_EXITED,         /* its command exited with the code */
+	PUNCTUAL_SIGNALLED,      /* the signal `code` ended its command */
+	PUNCTUAL_GONE,           /* its process has ended; only the parent can read how */
+	PUNCTUAL_REFUSED         /* the dispatcher refused it */
+};
+
+/* The end of a task. */
+struct punctual_task_end {
+	size_t size;  /* of this structure */
+	uint32_t how; /* PUNCTUAL_RETURNED, ... */
+	int32_t code; /* of a command */
+	void *value;  /* what the function of punctual_task_create returned, or pthread_exit */
+};
+
+#define PUNCTUAL_TASK_END_INIT { sizeof(struct punctual_task_end), 0, 0, NULL }
+
+/*
+ * punctual_version - the version of the library
+ *
+ * The version of libpunctual that the program runs with, as "0.1.0".
+ *
+ * Returns a text that stays valid. Real-time safe.
+ */
+const char *punctual_version(void);
+
+/*
+ * punctual_last_error - why a call of this thread failed
+ *
+ * The cause of the calling thread's last failed call, and what helps, as one line.
+ *
+ * Returns a text that is valid until the next call of this thread fails; an empty one if none has
+ * failed. Real-time safe.
+ */
+const char *punctual_last_error(void);
+
+/*
+ * punctual_clock - the time by the clock of releases and deadlines
+ *
+ * Returns ns of CLOCK_MONOTONIC. Real-time safe.
+ */
+uint64_t punctual_clock(void);
+
+/*
+ * punctual_open - start a set of tasks
+ *
+ * Takes the CPUs of the set and starts a dispatcher on each, which gives tasks their budgets. Tasks
+ * are then added by punctual_attach(3), punctual_task_create(3), punctual_task_command(3) and
+ * punctual_task_pid(3). attr may be NULL for defaults.
+ *
+ * The program needs root, or CAP_SYS_NICE and CAP_IPC_LOCK, or the limits rtprio 99 and memlock
+ * unlimited. Its memory is locked while it has a set. The signal SIGRTMAX - 1 parks the threads of
+ * tasks. A CPU has one dispatcher at one time, whatever programs there are. After fork, the child
+ * has neither sets nor tasks, and cannot open a set before it calls exec.
+ *
+ * Errors:
+ * EINVAL a value is out of its range; there is no such CPU
+ * EBUSY another dispatcher has a CPU, or has just ended there
+ * EPERM privileges are missing; this process is the child of one that used the library
+ * E2BIG attr has values that this version does not know
+ * EFAULT set is NULL
+ */
+int punctual_open(const struct punctual_attr *attr, struct punctual **set);
+
+/*
+ * punctual_close - end a set of tasks
+ *
+ * Commands are killed, running processes regain their scheduling attributes, and threads continue
+ * in the ordinary class, where punctual_wait_period(3) returns -ECANCELED. Calls of other threads
+ * that wait return. Handles of tasks stay good.
+ *
+ * Errors:
+ * EBADF set is no open set
+ * ECANCELED the run has ended by a defect of Punctual
+ * EIO the set is closed, but not all could be restored
+ */
+int punctual_close(struct punctual *set);
+
+/*
+ * punctual_wait - wait until all tasks of a set have ended
+ *
+ * Waits until the time until at most; UINT64_MAX: for ever. Tasks may be added meanwhile.
+ *
+ * Errors:
+ * EBADF set is no open set
+ * ETIMEDOUT tasks are left
+ */
+int punctual_wait(struct punctual *set, uint64_t until);
+
+/*
+ * punctual_attach - make the calling thread a task
+ *
+ * Waits for the first release of the task. From then on the thread executes on a CPU of the set, at
+ * a real-time priority; a job is what it executes until it calls punctual_wait_period(3). Where
+ * task is not NULL, it gets a handle of the task, for punctual_task_close(3) at the end.
+ *
+ * The thread is a task until it calls punctual_detach(3), or ends. Threads and processes that it
+ * creates are ordinary ones.
+ *
+ * Errors:
+ * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
+ * EINVAL a value is out of its range, or SIGXCPU has no handler
+ * EEXIST a task of the set has this name
+ * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
+ * EALREADY the thread is a task already
+ * EPERM the kernel refuses the thread a real-time priority
+ * EBADF set is no open set
+ * ECANCELED the set was closed meanwhile
+ * E2BIG attr has values that this version does not know
+ */
+int punctual_attach(struct punctual *set, const struct punctual_task_attr *attr,
+		    struct punctual_task **task);
+
+/*
+ * punctual_detach - end the task that the calling thread is
+ *
+ * The thread regains the scheduling attributes and CPUs that it had before punctual_attach(3). A
+ * thread of punctual_task_create(3) may call it too, and continue.
+ *
+ * Errors:
+ * EPERM the calling thread is no task
+ */
+int punctual_detach(void);
+
+/*
+ * punctual_wait_period - end a job and wait for the next release
+ *
+ * Ends the job of the calling thread, gives up what is left of its budget, and returns at the next
+ * release; period, where it is not NULL, gets its number, release and deadline. lost is the number
+ * of releases since the last call that the task did not see, because it was late (PUNCTUAL_SKIP) or
+ * the machine was. Under other overrun policies a task that is late returns at once, and catches
+ * up, one call for each release.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EPERM the calling thread is no task
+ */
+int punctual_wait_period(struct punctual_period *period);
+
+/*
+ * punctual_current_period - the release on whose budget the calling thread executes
+ *
+ * After an overrun it is a later one than punctual_wait_period(3) returned; lost has the releases
+ * that it has not returned yet.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EPERM the calling thread is no task
+ */
+int punctual_current_period(struct punctual_period *period);
+
+/*
+ * punctual_remaining_budget - what is left of the budget of this release
+ *
+ * Execution time, not time by the clock. It lets a task end a computation in time. Near its end it
+ * is exact to some 20 us.
+ *
+ * Returns ns. Real-time safe.
+ *
+ * Errors:
+ * EPERM the calling thread is no task
+ */
+int64_t punctual_remaining_budget(void);
+
+/*
+ * punctual_is_over - whether the calling thread's task is to end
+ *
+ * For tasks that never call punctual_wait_period(3): they should look now and then, and return.
+ *
+ * Returns 1 if its set was closed, or punctual_task_stop(3) called; else 0. Real-time safe.
+ *
+ * Errors:
+ * EPERM the calling thread is no task
+ */
+int punctual_is_over(void);
+
+/*
+ * punctual_self - the handle of the calling thread's task
+ *
+ * Returns the handle that punctual_attach(3) or punctual_task_create(3) gave; NULL if the thread is
+ * no task, or none was asked for. Real-time safe.
+ */
+struct punctual_task *punctual_self(void);
+
+/*
+ * punctual_task_create - make a thread that is a task
+ *
+ * The thread calls function with argument at the first release of the task. The task ends with the
+ * thread, which may also call pthread_exit(3). Where task is not NULL, it gets a handle of the
+ * task, for punctual_task_join(3) or punctual_task_close(3). Where it is NULL, the thread is
+ * detached.
+ *
+ * Errors:
+ * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
+ * EINVAL a value is out of its range, or SIGXCPU has no handler
+ * EEXIST a task of the set has this name
+ * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
+ * EAGAIN no thread can be made
+ * EPERM the kernel refuses the thread a real-time priority
+ * EBADF set is no open set
+ * ECANCELED the set was closed meanwhile
+ * E2BIG attr has values that this version does not know
+ * EFAULT function is NULL
+ */
+int punctual_task_create(struct punctual *set, const struct punctual_task_attr *attr,
+			 void *(*function)(void *), void *argument, struct punctual_task **task);
+
+/*
+ * punctual_task_join - wait for the end of a task
+ *
+ * Waits until the task has ended, and its thread, if punctual_task_create(3) made it. end, where it
+ * is not NULL, gets how it ended. The handle is closed then.
+ *
+ * Errors:
+ * EBADF task is no open task, or another thread has joined it
+ * EDEADLK the calling thread is this task
+ * EINVAL end has no size
+ */
+int punctual_task_join(struct punctual_task *task, struct punctual_task_end *end);
+
+/*
+ * punctual_task_close - give up the handle of a task
+ *
+ * The task continues. Its thread, if punctual_task_create(3) made it, is detached.
+ *
+ * Errors:
+ * EBADF task is no open task
+ */
+int punctual_task_close(struct punctual_task *task);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

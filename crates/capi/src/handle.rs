@@ -1,0 +1,97 @@
+//! Handles: pointers in C that point to nothing. A handle is a number that is never given twice, so
+//! that one that is NULL, closed, of another kind or of another origin is found not to be there.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::error::{failed, CallError};
+use crate::fork;
+
+/// The kind of an object, in the upper byte of its handle. No address has these.
+#[derive(Clone, Copy)]
+#[repr(u8)]
+pub enum HandleKind {
+    Set = 0x51,
+    Task = 0x52,
+}
+
+/// The objects of one kind, with handles `*mut H`, for calls that may wait. Objects live until the
+/// last call that uses them returns.
+pub struct Table<T, H> {
+    kind: HandleKind,
+    next: AtomicU64,
+    objects: Mutex<BTreeMap<u64, Arc<T>>>,
+    handles: PhantomData<fn(*mut H)>,
+}
+
+impl<T, H> Table<T, H> {
+    pub const fn new(kind: HandleKind) -> Table<T, H> {
+        Table {
+            kind,
+            next: AtomicU64::new(1),
+            objects: Mutex::new(BTreeMap::new()),
+            handles: PhantomData,
+        }
+    }
+
+    fn objects(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<T>>> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A handle for it.
+    pub fn add(&self, object: Arc<T>) -> *mut H {
+        let number = self.next.fetch_add(1, Relaxed) | (self.kind as u64) << 56;
+        self.objects().insert(number, object);
+        number as *mut H
+    }
+
+    /// The object of a handle.
+    ///
+    /// # Errors
+    /// EBADF.
+    pub fn get(&self, handle: *mut H) -> Result<Arc<T>, CallError> {
+        // A lock that another thread held at the fork would never be released.
+        if fork::is_child() {
+            return Err(bad_handle());
+        }
+        self.objects().get(&(handle as u64)).cloned().ok_or_else(bad_handle)
+    }
+
+    /// The object of a handle that is not one any more.
+    ///
+    /// # Errors
+    /// EBADF.
+    pub fn remove(&self, handle: *mut H) -> Result<Arc<T>, CallError> {
+        if fork::is_child() {
+            return Err(bad_handle());
+        }
+        self.objects().remove(&(handle as u64)).ok_or_else(bad_handle)
+    }
+}
+
+/// Real-time safe.
+#[cold]
+pub fn bad_handle() -> CallError {
+    failed(libc::EBADF, c"no open handle of this kind; NULL, closed, or of another origin")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_good_until_it_is_removed_and_for_its_own_table() {
+        let (sets, tasks) =
+            (Table::<u8, u8>::new(HandleKind::Set), Table::<u8, u8>::new(HandleKind::Task));
+        let handle = sets.add(Arc::new(7));
+        assert_eq!(sets.get(handle).map(|object| *object).ok(), Some(7));
+        for bad in [std::ptr::null_mut(), std::ptr::dangling_mut(), tasks.add(Arc::new(8))] {
+            assert_eq!(sets.get(bad).err().map(|e| e.0), Some(-libc::EBADF));
+        }
+        assert_eq!(sets.remove(handle).map(|object| *object).ok(), Some(7));
+        assert!(sets.get(handle).is_err() && sets.remove(handle).is_err());
+        assert_ne!(sets.add(Arc::new(9)), handle, "no number is given twice");
+    }
+}

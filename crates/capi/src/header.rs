@@ -1,0 +1,201 @@
+//! The header declares what is here: a compiler of C compares functions, structures and constants.
+
+use std::ffi::{c_char, c_void};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::mem::{offset_of, size_of};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use punctual::TaskEnd;
+
+use crate::current::*;
+use crate::error::*;
+use crate::set::*;
+use crate::task::*;
+use crate::thread::*;
+
+/// A type as C writes it.
+trait CType {
+    fn name() -> String;
+}
+
+macro_rules! types {
+    ($($type:ty = $name:literal,)*) => {$(
+        impl CType for $type {
+            fn name() -> String {
+                $name.to_owned()
+            }
+        }
+    )*};
+}
+
+types! {
+    () = "void",
+    bool = "_Bool",
+    i32 = "int32_t",
+    u32 = "uint32_t",
+    i64 = "int64_t",
+    u64 = "uint64_t",
+    usize = "size_t",
+    c_char = "char",
+    c_void = "void",
+    Option<Function> = "void *(*)(void *)",
+    HandleOfSet = "struct punctual",
+    HandleOfTask = "struct punctual_task",
+    SetAttr = "struct punctual_attr",
+    TaskAttr = "struct punctual_task_attr",
+    CPeriod = "struct punctual_period",
+    CEnd = "struct punctual_task_end",
+}
+
+impl<T: CType> CType for *const T {
+    fn name() -> String {
+        format!("{} const *", T::name())
+    }
+}
+
+impl<T: CType> CType for *mut T {
+    fn name() -> String {
+        format!("{} *", T::name())
+    }
+}
+
+/// A function's type as C writes that of a pointer to it.
+trait Signature {
+    fn name() -> String;
+}
+
+macro_rules! signatures {
+    ($(($($argument:ident),*))*) => {$(
+        signatures!(extern "C" fn($($argument),*) -> R, $($argument)*);
+        signatures!(unsafe extern "C" fn($($argument),*) -> R, $($argument)*);
+    )*};
+    ($function:ty, $($argument:ident)*) => {
+        impl<R: CType, $($argument: CType),*> Signature for $function {
+            fn name() -> String {
+                let arguments: &[String] = &[$($argument::name()),*];
+                let arguments = match arguments {
+                    [] => "void".to_owned(),
+                    arguments => arguments.join(", "),
+                };
+                format!("{} (*)({arguments})", R::name())
+            }
+        }
+    };
+}
+
+signatures! { () (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) }
+
+fn signature<F: Signature>(_: F) -> String {
+    F::name()
+}
+
+/// Assertions in C of types of functions, by name.
+macro_rules! functions {
+    ($lines:ident, $names:ident: $($name:ident as $type:ty,)*) => {$(
+        $names.push(stringify!($name));
+        writeln!(
+            $lines,
+            "_Static_assert(__builtin_types_compatible_p(__typeof__(&{0}), {1}), \"{0}\");",
+            stringify!($name),
+            signature($name as $type)
+        )
+        .expect("a string grows");
+    )*};
+}
+
+/// Assertions in C of a structure's size, and of where each member is.
+macro_rules! structures {
+    ($lines:ident: $($type:ident { $($member:ident),* })*) => {$(
+        writeln!(
+            $lines,
+            "_Static_assert(sizeof({0}) == {1}, \"{0}\");",
+            $type::name(),
+            size_of::<$type>()
+        )
+        .expect("a string grows");
+        $(writeln!(
+            $lines,
+            "_Static_assert(offsetof({0}, {1}) == {2}, \"{0}.{1}\");",
+            $type::name(),
+            stringify!($member),
+            offset_of!($type, $member)
+        )
+        .expect("a string grows");)*
+    )*};
+}
+
+#[test]
+fn the_header_declares_what_is_here() {
+    let (mut lines, mut names) = ("#include <punctual.h>\n".to_owned(), Vec::new());
+    functions! { lines, names:
+        punctual_attach as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_clock as extern "C" fn() -> _,
+        punctual_close as extern "C" fn(_) -> _,
+        punctual_current_period as unsafe extern "C" fn(_) -> _,
+        punctual_detach as extern "C" fn() -> _,
+        punctual_is_over as extern "C" fn() -> _,
+        punctual_last_error as extern "C" fn() -> _,
+        punctual_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_remaining_budget as extern "C" fn() -> _,
+        punctual_self as extern "C" fn() -> _,
+        punctual_task_close as extern "C" fn(_) -> _,
+        punctual_task_create as unsafe extern "C" fn(_, _, _, _, _) -> _,
+        punctual_task_join as unsafe extern "C" fn(_, _) -> _,
+        punctual_version as extern "C" fn() -> _,
+        punctual_wait as extern "C" fn(_, _) -> _,
+        punctual_wait_period as unsafe extern "C" fn(_) -> _,
+    }
+    structures! { lines:
+        SetAttr { size, cpus, cpu_count, policy, flags, task_limit, trace_records, owner, trace }
+        TaskAttr {
+            size, name, period, budget, deadline, offset, priority, overrun, cpu, stack
+        }
+        CPeriod { number, release, deadline, lost, reserved }
+        CEnd { size, how, code, value }
+    }
+    writeln!(lines, "_Static_assert(PUNCTUAL_OVERLOAD == {OVERLOAD}, \"\");").expect("it grows");
+    let constants = [
+        ["PUNCTUAL_EDF", "PUNCTUAL_RM", "PUNCTUAL_DM", "PUNCTUAL_FP"].as_slice(),
+        &["PUNCTUAL_CARRY", "PUNCTUAL_SKIP", "PUNCTUAL_BACKGROUND", "PUNCTUAL_SIGNAL"],
+    ];
+    for (number, name) in constants.iter().flat_map(|names| names.iter().enumerate()) {
+        writeln!(lines, "_Static_assert({name} == {number}, \"{name}\");").expect("it grows");
+    }
+    let ends = [
+        ("PUNCTUAL_RETURNED", TaskEnd::Returned),
+        ("PUNCTUAL_NEVER_RELEASED", TaskEnd::NeverReleased),
+        ("PUNCTUAL_STOPPED", TaskEnd::Stopped),
+        ("PUNCTUAL_EXITED", TaskEnd::Exited(1)),
+        ("PUNCTUAL_SIGNALLED", TaskEnd::Signalled(9)),
+        ("PUNCTUAL_GONE", TaskEnd::Gone),
+        ("PUNCTUAL_REFUSED", TaskEnd::Refused),
+    ];
+    for (name, (number, _)) in ends.map(|(name, end)| (name, number_of(&end))) {
+        writeln!(lines, "_Static_assert({name} == {number}, \"{name}\");").expect("it grows");
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut compiler = Command::new("cc")
+        .args(["-x", "c", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-"])
+        .arg("-I")
+        .arg(folder.join("include"))
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("a C compiler is there");
+    let stdin = compiler.stdin.take();
+    stdin.expect("a pipe").write_all(lines.as_bytes()).expect("it reads");
+    assert!(compiler.wait().expect("it ends").success(), "{lines}");
+
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it is there");
+    let exported = read("libpunctual.map");
+    let exported: Vec<&str> =
+        exported.lines().filter_map(|line| line.trim().strip_suffix(';')).collect();
+    let exported: Vec<&str> =
+        exported.into_iter().filter(|name| name.starts_with("punctual_")).collect();
+    assert_eq!(names, exported, "the functions of libpunctual.map, in the order of their names");
+    let header = read("include/punctual.h");
+    let declared = |name: &&str| header.contains(&format!("\n * {name} - "));
+    let undescribed: Vec<_> = names.iter().filter(|name| !declared(name)).collect();
+    assert!(undescribed.is_empty(), "the header does not describe {undescribed:?}");
+}

@@ -1,0 +1,22 @@
+//! libpunctual: the crate [`punctual`] for programs in C.
+//!
+//! `include/punctual.h` declares and describes the calls; the man pages are made of it. Each
+//! function here has the name of its call. What C can do that Rust cannot is refused here: bad
+//! handles (`handle`), bad structures (`plain`), calls from a thread that is no task (`current`).
+//!
+//! A panic would be a defect of Punctual; it ends the program at the border to C.
+
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("a handle is a pointer of 64 bits that no memory has");
+
+mod current;
+mod error;
+mod fork;
+mod handle;
+mod plain;
+mod set;
+mod task;
+mod thread;
+
+#[cfg(test)]
+mod header;

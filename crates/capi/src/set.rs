@@ -1,0 +1,132 @@
+//! Sets: opened, waited for, closed.
+
+use std::ffi::{c_char, c_int};
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual::{Policy, Punctual, Running, Time};
+
+use crate::error::{error, failed, returned, CallError};
+use crate::fork;
+use crate::handle::{HandleKind, Table};
+use crate::plain::{self, Plain};
+
+pub static SETS: Table<Running, HandleOfSet> = Table::new(HandleKind::Set);
+
+/// `struct punctual`.
+pub enum HandleOfSet {}
+
+/// `struct punctual_attr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct SetAttr {
+    pub size: usize,
+    pub cpus: *const u32,
+    pub cpu_count: usize,
+    pub policy: u32,
+    pub flags: u32,
+    pub task_limit: u32,
+    pub trace_records: u32,
+    pub owner: *const c_char,
+    pub trace: *const c_char,
+}
+
+// SAFETY: integers and pointers.
+unsafe impl Plain for SetAttr {
+    const FIRST: usize = size_of::<SetAttr>();
+}
+
+/// PUNCTUAL_OVERLOAD
+pub const OVERLOAD: u32 = 1;
+/// By number: PUNCTUAL_EDF, PUNCTUAL_RM, PUNCTUAL_DM, PUNCTUAL_FP.
+pub const POLICIES: [Policy; 4] =
+    [Policy::Edf, Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::FixedPriority];
+/// More than any machine has.
+const CPUS: usize = 1 << 16;
+
+#[no_mangle]
+pub unsafe extern "C" fn punctual_open(attr: *const SetAttr, set: *mut *mut HandleOfSet) -> c_int {
+    returned(plain::not_null(set).and_then(|()| {
+        // SAFETY: the caller's.
+        let running = unsafe { open(attr)? };
+        // SAFETY: the caller's.
+        unsafe { set.write(SETS.add(Arc::new(running))) };
+        Ok(())
+    }))
+}
+
+unsafe fn open(attr: *const SetAttr) -> Result<Running, CallError> {
+    fork::watch()?;
+    // SAFETY: the caller's.
+    let attr = unsafe { plain::read(attr)? };
+    let mut declared = match (attr.cpus.is_null(), attr.cpu_count) {
+        (_, 0) => Punctual::on_last_cpu(),
+        (false, 1..=CPUS) => {
+            // SAFETY: the caller's.
+            let cpus = unsafe { std::slice::from_raw_parts(attr.cpus, attr.cpu_count) };
+            Punctual::on_cpus(cpus.iter().copied())
+        }
+        _ => return Err(error(libc::EINVAL, "the CPUs are no list", "name at least one").into()),
+    };
+    let Some(&policy) = POLICIES.get(attr.policy as usize) else {
+        let cause = format!("there is no policy {}", attr.policy);
+        return Err(error(libc::EINVAL, cause, "use PUNCTUAL_EDF, _RM, _DM or _FP").into());
+    };
+    declared = declared.policy(policy);
+    match attr.flags {
+        0 => {}
+        OVERLOAD => declared = declared.overload(),
+        flags => {
+            let cause = format!("the flags {flags:#x} are unknown");
+            return Err(error(libc::EINVAL, cause, "use PUNCTUAL_OVERLOAD or 0").into());
+        }
+    }
+    if attr.task_limit != 0 {
+        declared = declared.task_limit(attr.task_limit);
+    }
+    if attr.trace_records != 0 {
+        declared = declared.trace_records(attr.trace_records);
+    }
+    // SAFETY: the caller's.
+    let (owner, trace) =
+        unsafe { (plain::text(attr.owner, "the owner")?, plain::text(attr.trace, "the trace")?) };
+    if let Some(owner) = owner {
+        declared = declared.owner(owner);
+    }
+    if let Some(trace) = trace {
+        declared = declared.trace(trace);
+    }
+    Ok(declared.admit()?.start()?)
+}
+
+#[no_mangle]
+pub extern "C" fn punctual_close(set: *mut HandleOfSet) -> c_int {
+    returned(SETS.remove(set).and_then(|running| {
+        let problems = running.stop()?.problems;
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let help = "see punctual clean";
+        Err(punctual::Error::machine(problems.join("; "), help).with_errno(libc::EIO).into())
+    }))
+}
+
+#[no_mangle]
+pub extern "C" fn punctual_wait(set: *mut HandleOfSet, until: u64) -> c_int {
+    returned(SETS.get(set).and_then(|running| {
+        if until == u64::MAX {
+            running.wait();
+            return Ok(());
+        }
+        let left: Duration = Time::from_nanos(until).since(Time::now());
+        match running.wait_timeout(left) {
+            true => Ok(()),
+            false => Err(failed(libc::ETIMEDOUT, c"tasks are left, and the time is over")),
+        }
+    }))
+}
+
+#[no_mangle]
+pub extern "C" fn punctual_clock() -> u64 {
+    Time::now().as_nanos()
+}

@@ -1,0 +1,154 @@
+//! Programs in C, compiled and linked as users do it, and run on the user host.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use punctual_test_support::missing;
+// Has cargo build the archive.
+use punctual_capi as _;
+
+const HERE: &str = env!("CARGO_MANIFEST_DIR");
+/// What a C program returns when the machine lacks something; it prints what.
+const MISSING: i32 = 77;
+const WARNINGS: [&str; 6] =
+    ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-fsyntax-only"];
+
+/// libpunctual.so in a folder of its own.
+static LIBRARY: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+    let folder = tempfile::tempdir().expect("a folder");
+    let me = std::env::current_exe().expect("/proc is mounted");
+    let archive = me.with_file_name("libpunctual_capi.a");
+    let mut link = Command::new(Path::new(HERE).join("link"));
+    run(link.arg(newest_archive(&archive)).arg(folder.path()));
+    folder
+});
+
+/// Cargo puts it beside test programs, with or without a number in its name.
+fn newest_archive(plain: &Path) -> PathBuf {
+    let folder = plain.parent().expect("in a folder");
+    let archives = std::fs::read_dir(folder).expect("it is there").flatten().filter(|entry| {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        name.starts_with("libpunctual_capi") && name.ends_with(".a")
+    });
+    let newest = archives.max_by_key(|entry| entry.metadata().and_then(|m| m.modified()).ok());
+    newest.expect("cargo built the archive").path()
+}
+
+/// The names of all calls.
+fn calls() -> Vec<String> {
+    let map = std::fs::read_to_string(format!("{HERE}/libpunctual.map")).expect("it is there");
+    let names = map.lines().filter_map(|line| line.trim().strip_suffix(';'));
+    names.filter(|name| name.starts_with("punctual_")).map(str::to_owned).collect()
+}
+
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}: {text}", output.status);
+    output
+}
+
+/// Compiles a program of tests/c.
+fn compile(compiler: &str, source: &str, program: &Path) {
+    let library = LIBRARY.path();
+    let mut command = Command::new(compiler);
+    command.args(&WARNINGS[..5]).args(["-g", "-pthread", "-I"]).arg(format!("{HERE}/include"));
+    command.arg(format!("{HERE}/tests/c/{source}")).arg("-o").arg(program);
+    command.arg("-L").arg(library).arg("-lpunctual");
+    run(command.arg(format!("-Wl,-rpath,{}", library.display())));
+}
+
+/// Compiles and runs a program of tests/c, one at a time: they use the same CPU.
+fn passes(compiler: &str, source: &str) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    compile(compiler, source, &program);
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let output = Command::new(&program).output().expect("it runs");
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    match output.status.code() {
+        Some(0) => {}
+        Some(MISSING) => missing(out.trim()),
+        _ => panic!("{source}: {}: {out}{err}", output.status),
+    }
+}
+
+#[test]
+fn threads_are_tasks() {
+    passes("cc", "tasks.c");
+}
+
+#[test]
+fn bad_input_is_refused() {
+    passes("cc", "refused.c");
+}
+
+#[test]
+fn a_program_in_cpp_links() {
+    passes("c++", "cplusplus.cc");
+}
+
+#[test]
+fn the_header_is_clean_in_every_version_of_c_and_cpp() {
+    let languages = ["c99", "c11", "c17", "c++11", "c++14", "c++17", "c++20"];
+    for language in languages {
+        let (compiler, kind) = match language.starts_with("c++") {
+            true => ("c++", "c++"),
+            false => ("cc", "c"),
+        };
+        // Beside the header for policies, too.
+        let source = "#include <punctual.h>\n#include <punctual_policy.h>\n#include <punctual.h>\n\
+                      struct punctual_attr attr = PUNCTUAL_ATTR_INIT;\n\
+                      struct punctual_task_attr task_attr = PUNCTUAL_TASK_ATTR_INIT;\n\
+                      struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;\n";
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("header");
+        std::fs::write(&file, source).expect("it is written");
+        let mut command = Command::new(compiler);
+        command.arg(format!("-std={language}")).args(WARNINGS).args(["-x", kind]);
+        command.args(["-Wstrict-prototypes"].iter().filter(|_| kind == "c"));
+        command.arg("-I").arg(format!("{HERE}/include"));
+        command.arg("-I").arg(format!("{HERE}/../plugin/include"));
+        run(command.arg(&file));
+    }
+}
+
+#[test]
+fn the_library_exports_its_calls_with_a_version_and_nothing_else() {
+    let library = LIBRARY.path().join("libpunctual.so");
+    let mut calls: Vec<String> =
+        calls().iter().map(|name| format!("T {name}@@LIBPUNCTUAL_0.1")).collect();
+    calls.push("A LIBPUNCTUAL_0.1".to_owned());
+    calls.sort();
+    let symbols = run(Command::new("nm").args(["-D", "--defined-only"]).arg(&library)).stdout;
+    let symbols = String::from_utf8(symbols).expect("text");
+    let mut symbols: Vec<&str> =
+        symbols.lines().filter_map(|line| Some(line.split_once(' ')?.1)).collect();
+    symbols.sort_unstable();
+    assert_eq!(symbols, calls);
+}
+
+#[test]
+fn every_call_has_a_man_page() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut man3 = Command::new(Path::new(HERE).join("man3"));
+    run(man3.arg(format!("{HERE}/include/punctual.h")).arg("0.1").arg(folder.path()));
+    let mut pages: Vec<String> = calls().iter().map(|name| format!("{name}.3")).collect();
+    pages.sort();
+    let written = std::fs::read_dir(folder.path()).expect("it is there").flatten();
+    let mut written: Vec<String> =
+        written.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    written.sort();
+    assert_eq!(written, pages);
+    if Command::new("groff").arg("-v").output().is_err() {
+        return missing("groff is not installed");
+    }
+    for page in pages {
+        let mut groff = Command::new("groff");
+        let output = run(groff.args(["-man", "-ww", "-Tutf8"]).arg(folder.path().join(&page)));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{page}");
+    }
+}
