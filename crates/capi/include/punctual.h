@@ -127,6 +127,51 @@ struct punctual_task_end {
 
 #define PUNCTUAL_TASK_END_INIT { sizeof(struct punctual_task_end), 0, 0, NULL }
 
+/* Times of many periods; all 0 where there are none. */
+struct punctual_spread {
+	uint64_t count; /* of the periods */
+	uint64_t median;
+	uint64_t p99; /* 99th percentile */
+	uint64_t worst;
+};
+
+/* The figures of a task. Its first period and its current one are not counted. */
+struct punctual_task_stats {
+	size_t size;         /* of this structure */
+	uint64_t period;     /* between releases */
+	uint64_t budget;     /* of each period, when the task was made */
+	uint64_t deadline;   /* from each release */
+	uint64_t periods;    /* that were counted */
+	uint64_t misses;     /* of them that missed their deadlines */
+	uint64_t overruns;   /* of them whose budget was used up before the job was done */
+	uint64_t unreported; /* periods that are in no other figure: reports were dropped */
+	uint64_t received;   /* execution time in all of them */
+	uint64_t assigned;   /* budget of all of them */
+	uint64_t shortfall;  /* execution time that the task lacks; 0: its budget was kept */
+	struct punctual_spread latency;  /* from release to execution */
+	struct punctual_spread response; /* from release to the end of the job */
+};
+
+#define PUNCTUAL_TASK_STATS_INIT \
+	{ sizeof(struct punctual_task_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 }, \
+	  { 0, 0, 0, 0 } }
+
+/* The figures of a set. */
+struct punctual_stats {
+	size_t size;                /* of this structure */
+	uint64_t duration;          /* since its first release */
+	uint64_t tasks;             /* that it ever had */
+	uint64_t alive;             /* of them that have not ended */
+	uint64_t periods;           /* that were counted, of all tasks */
+	uint64_t misses;            /* of them that missed their deadlines */
+	uint64_t unreported;        /* periods that are in no other figure: reports were dropped */
+	uint64_t short_tasks;       /* tasks whose budgets were not kept */
+	uint64_t dispatcher_events; /* that the dispatchers handled */
+	uint64_t dispatcher_cpu;    /* CPU time of the dispatchers */
+};
+
+#define PUNCTUAL_STATS_INIT { sizeof(struct punctual_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
 /*
  * punctual_version - the version of the library
  *
@@ -198,6 +243,18 @@ int punctual_close(struct punctual *set);
  * ETIMEDOUT tasks are left
  */
 int punctual_wait(struct punctual *set, uint64_t until);
+
+/*
+ * punctual_stats - the figures of a set so far
+ *
+ * stats has its size; the rest is filled.
+ *
+ * Errors:
+ * EBADF set is no open set
+ * EINVAL stats has no size
+ * EFAULT stats is NULL
+ */
+int punctual_stats(struct punctual *set, struct punctual_stats *stats);
 
 /*
  * punctual_attach - make the calling thread a task
@@ -342,6 +399,92 @@ int punctual_task_join(struct punctual_task *task, struct punctual_task_end *end
  * EBADF task is no open task
  */
 int punctual_task_close(struct punctual_task *task);
+
+/*
+ * punctual_task_command - start a command that is a task
+ *
+ * Starts argv[0], which is looked up in PATH, with the arguments argv; NULL follows the last one.
+ * It executes nothing before its first release. All its processes and threads, later ones too,
+ * share the budget. Its standard input is empty, and its output goes to that of the program. It is
+ * killed when the set is closed. Where task is not NULL, it gets a handle of the task.
+ *
+ * Errors:
+ * ENOENT there is no such command
+ * EACCES the command cannot be executed
+ * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
+ * EINVAL a value is out of its range; argv is empty
+ * EEXIST a task of the set has this name
+ * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
+ * EBADF set is no open set
+ * ECANCELED the set was closed meanwhile
+ * E2BIG attr has values that this version does not know
+ * EFAULT argv is NULL
+ */
+int punctual_task_command(struct punctual *set, const struct punctual_task_attr *attr,
+			  char *const argv[], struct punctual_task **task);
+
+/*
+ * punctual_task_pid - make a running process a task
+ *
+ * The process pid with its children is the task. It executes nothing until its first release. When
+ * the set is closed, it regains its scheduling attributes, CPUs and cgroup. Where task is not NULL,
+ * it gets a handle of the task.
+ *
+ * Errors:
+ * ESRCH there is no such process
+ * EPERM the process belongs to another user
+ * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
+ * EINVAL a value is out of its range; the process cannot be a task
+ * EEXIST a task of the set has this name
+ * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
+ * EBADF set is no open set
+ * ECANCELED the set was closed meanwhile
+ * E2BIG attr has values that this version does not know
+ */
+int punctual_task_pid(struct punctual *set, const struct punctual_task_attr *attr, pid_t pid,
+		      struct punctual_task **task);
+
+/*
+ * punctual_task_stop - ask a task to end
+ *
+ * In a thread, punctual_wait_period(3) returns -ECANCELED and punctual_is_over(3) 1, at its next
+ * release at the latest; a command is killed. Does not wait for the end.
+ *
+ * Errors:
+ * EBADF task is no open task
+ * ESRCH the task has ended
+ * EOPNOTSUPP the task is a running process, which is restored when its set is closed
+ * ECANCELED the set is closed
+ */
+int punctual_task_stop(struct punctual_task *task);
+
+/*
+ * punctual_task_set_budget - change the budget of a task
+ *
+ * The task has the new budget from its next release on.
+ *
+ * Errors:
+ * EBUSY the budget does not fit; nothing was changed
+ * EINVAL the budget is 0, or more than the deadline
+ * EBADF task is no open task
+ * ESRCH the task has ended
+ * ECANCELED the set is closed
+ */
+int punctual_task_set_budget(struct punctual_task *task, uint64_t budget);
+
+/*
+ * punctual_task_stats - the figures of a task so far
+ *
+ * stats has its size; the rest is filled. The figures of a task that has ended stay until its set
+ * is closed.
+ *
+ * Errors:
+ * EBADF task is no open task
+ * ECANCELED the set is closed
+ * EINVAL stats has no size
+ * EFAULT stats is NULL
+ */
+int punctual_task_stats(struct punctual_task *task, struct punctual_task_stats *stats);
 
 #ifdef __cplusplus
 }

@@ -11,7 +11,9 @@ use punctual::TaskEnd;
 
 use crate::current::*;
 use crate::error::*;
+use crate::program::*;
 use crate::set::*;
+use crate::stats::*;
 use crate::task::*;
 use crate::thread::*;
 
@@ -47,6 +49,9 @@ types! {
     TaskAttr = "struct punctual_task_attr",
     CPeriod = "struct punctual_period",
     CEnd = "struct punctual_task_end",
+    CSpread = "struct punctual_spread",
+    CTaskStats = "struct punctual_task_stats",
+    CSetStats = "struct punctual_stats",
 }
 
 impl<T: CType> CType for *const T {
@@ -140,9 +145,15 @@ fn the_header_declares_what_is_here() {
         punctual_open as unsafe extern "C" fn(_, _) -> _,
         punctual_remaining_budget as extern "C" fn() -> _,
         punctual_self as extern "C" fn() -> _,
+        punctual_stats as unsafe extern "C" fn(_, _) -> _,
         punctual_task_close as extern "C" fn(_) -> _,
+        punctual_task_command as unsafe extern "C" fn(_, _, _, _) -> _,
         punctual_task_create as unsafe extern "C" fn(_, _, _, _, _) -> _,
         punctual_task_join as unsafe extern "C" fn(_, _) -> _,
+        punctual_task_pid as unsafe extern "C" fn(_, _, _, _) -> _,
+        punctual_task_set_budget as extern "C" fn(_, _) -> _,
+        punctual_task_stats as unsafe extern "C" fn(_, _) -> _,
+        punctual_task_stop as extern "C" fn(_) -> _,
         punctual_version as extern "C" fn() -> _,
         punctual_wait as extern "C" fn(_, _) -> _,
         punctual_wait_period as unsafe extern "C" fn(_) -> _,
@@ -154,6 +165,15 @@ fn the_header_declares_what_is_here() {
         }
         CPeriod { number, release, deadline, lost, reserved }
         CEnd { size, how, code, value }
+        CSpread { count, median, p99, worst }
+        CTaskStats {
+            size, period, budget, deadline, periods, misses, overruns, unreported, received,
+            assigned, shortfall, latency, response
+        }
+        CSetStats {
+            size, duration, tasks, alive, periods, misses, unreported, short_tasks,
+            dispatcher_events, dispatcher_cpu
+        }
     }
     writeln!(lines, "_Static_assert(PUNCTUAL_OVERLOAD == {OVERLOAD}, \"\");").expect("it grows");
     let constants = [

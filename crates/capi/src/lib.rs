@@ -14,7 +14,9 @@ mod error;
 mod fork;
 mod handle;
 mod plain;
+mod program;
 mod set;
+mod stats;
 mod task;
 mod thread;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use punctual::{Error, Overrun, Running, TaskDraft, TaskEnd, TaskHandle};
+use punctual::{Error, Overrun, Running, TaskDraft, TaskEnd, TaskHandle, TaskResult};
 
 use crate::current;
 use crate::error::{error, failed, returned};
@@ -75,7 +75,7 @@ pub fn number_of(end: &TaskEnd) -> (u32, i32) {
 
 /// A task that has a handle in C.
 pub struct TaskObject {
-    handle: Box<dyn AnyTask>,
+    pub handle: Box<dyn AnyTask>,
     /// Of a task that the library made a thread for: the thread, until it is joined.
     thread: Mutex<Option<libc::pthread_t>>,
 }
@@ -83,11 +83,26 @@ pub struct TaskObject {
 /// A [`TaskHandle`] of any type.
 pub trait AnyTask: Send + Sync {
     fn wait(&self) -> TaskEnd;
+    fn stop(&self) -> Result<(), Error>;
+    fn set_budget(&self, budget: Duration) -> Result<(), Error>;
+    fn results(&self) -> Result<TaskResult, Error>;
 }
 
 impl<T: Send> AnyTask for TaskHandle<T> {
     fn wait(&self) -> TaskEnd {
         TaskHandle::wait(self)
+    }
+
+    fn stop(&self) -> Result<(), Error> {
+        TaskHandle::stop(self)
+    }
+
+    fn set_budget(&self, budget: Duration) -> Result<(), Error> {
+        TaskHandle::set_budget(self, budget)
+    }
+
+    fn results(&self) -> Result<TaskResult, Error> {
+        TaskHandle::results(self)
     }
 }
 
@@ -200,4 +215,15 @@ pub unsafe extern "C" fn punctual_task_join(task: *mut HandleOfTask, end: *mut C
 #[no_mangle]
 pub extern "C" fn punctual_task_close(task: *mut HandleOfTask) -> c_int {
     returned(TASKS.remove(task).map(drop))
+}
+
+#[no_mangle]
+pub extern "C" fn punctual_task_stop(task: *mut HandleOfTask) -> c_int {
+    returned(TASKS.get(task).and_then(|task| Ok(task.handle.stop()?)))
+}
+
+#[no_mangle]
+pub extern "C" fn punctual_task_set_budget(task: *mut HandleOfTask, budget: u64) -> c_int {
+    let budget = Duration::from_nanos(budget);
+    returned(TASKS.get(task).and_then(|task| Ok(task.handle.set_budget(budget)?)))
 }

@@ -1,10 +1,11 @@
 //! Programs in C, compiled and linked as users do it, and run on the user host.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use punctual_test_support::missing;
+use punctual_test_support::{comes_true, missing};
 // Has cargo build the archive.
 use punctual_capi as _;
 
@@ -67,18 +68,33 @@ fn passes(compiler: &str, source: &str) {
     let program = folder.path().join("program");
     compile(compiler, source, &program);
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let output = Command::new(&program).output().expect("it runs");
-    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
-    match output.status.code() {
-        Some(0) => {}
-        Some(MISSING) => missing(out.trim()),
-        _ => panic!("{source}: {}: {out}{err}", output.status),
+    // No pipe, which a child that the program leaves would keep open.
+    let log = folder.path().join("log");
+    let file = || File::options().create(true).append(true).open(&log).expect("it can be made");
+    let mut child = Command::new(&program).stdout(file()).stderr(file()).spawn().expect("it runs");
+    let mut ended = None;
+    if !comes_true(|| {
+        ended = child.try_wait().expect("it is a child");
+        ended.is_some()
+    }) {
+        child.kill().expect("it is alive");
+    }
+    let text = std::fs::read_to_string(&log).expect("it was made");
+    match ended.map(|status| status.code()) {
+        Some(Some(0)) => {}
+        Some(Some(MISSING)) => missing(text.trim()),
+        _ => panic!("{source}: {ended:?}: {text}"),
     }
 }
 
 #[test]
 fn threads_are_tasks() {
     passes("cc", "tasks.c");
+}
+
+#[test]
+fn programs_are_tasks_and_tasks_change() {
+    passes("cc", "programs.c");
 }
 
 #[test]
@@ -103,7 +119,9 @@ fn the_header_is_clean_in_every_version_of_c_and_cpp() {
         let source = "#include <punctual.h>\n#include <punctual_policy.h>\n#include <punctual.h>\n\
                       struct punctual_attr attr = PUNCTUAL_ATTR_INIT;\n\
                       struct punctual_task_attr task_attr = PUNCTUAL_TASK_ATTR_INIT;\n\
-                      struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;\n";
+                      struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;\n\
+                      struct punctual_task_stats task_stats = PUNCTUAL_TASK_STATS_INIT;\n\
+                      struct punctual_stats stats = PUNCTUAL_STATS_INIT;\n";
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("header");
         std::fs::write(&file, source).expect("it is written");

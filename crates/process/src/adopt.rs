@@ -59,6 +59,7 @@ fn no_process(pid: i32) -> Diagnostic {
         format!("there is no process {pid}"),
         "give the number of a running process (ps -e)",
     )
+    .with_errno(libc::ESRCH)
 }
 
 /// Whether `pid` is a process that any host may schedule for its user; its identity and its pidfd.

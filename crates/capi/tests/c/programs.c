@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands and running processes as tasks; changes while they run; figures; the overrun signal. */
+#include "check.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+static void commands(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("command", 10 * MS, MS);
+	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
+	char *exits[] = { "sh", "-c", "exit 7", NULL }, *sleeps[] = { "sleep", "1000", NULL };
+	char *missing[] = { "/no/such/command", NULL }, *empty[] = { NULL };
+	struct punctual_task *task = NULL;
+
+	FAILS(punctual_task_command(set, &attr, missing, &task), ENOENT);
+	FAILS(punctual_task_command(set, &attr, empty, &task), EINVAL);
+	FAILS(punctual_task_command(set, &attr, NULL, &task), EFAULT);
+	FAILS(punctual_task_command(NULL, &attr, exits, &task), EBADF);
+	CHECK(task == NULL);
+
+	CHECK(punctual_task_command(set, &attr, exits, &task) == 0);
+	CHECK(punctual_task_join(task, &end) == 0);
+	CHECK(end.how == PUNCTUAL_EXITED && end.code == 7 && end.value == NULL);
+
+	CHECK(punctual_task_command(set, &attr, sleeps, &task) == 0);
+	FAILS(punctual_wait(set, punctual_clock() + 50 * MS), ETIMEDOUT);
+	CHECK(punctual_task_stop(task) == 0);
+	CHECK(punctual_task_join(task, &end) == 0);
+	CHECK(end.how == PUNCTUAL_SIGNALLED && end.code == SIGKILL);
+}
+
+/* Another set closes, and the process has what it had. */
+static void processes(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("process", 10 * MS, MS);
+	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
+	struct punctual_task *task = NULL;
+	pid_t ended = fork(), child;
+
+	if (ended == 0)
+		_exit(0);
+	CHECK(waitpid(ended, NULL, 0) == ended);
+	child = fork();
+
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execlp("sleep", "sleep", "1000", (char *)NULL);
+		_exit(127);
+	}
+	FAILS(punctual_task_pid(set, &attr, -1, &task), EINVAL);
+	FAILS(punctual_task_pid(set, &attr, 0, &task), EINVAL);
+	FAILS(punctual_task_pid(set, &attr, getpid(), &task), EINVAL);
+	FAILS(punctual_task_pid(set, &attr, 1 << 30, &task), EINVAL);
+	FAILS(punctual_task_pid(set, &attr, ended, &task), ESRCH);
+	CHECK(task == NULL);
+	CHECK(punctual_task_pid(set, &attr, child, &task) == 0);
+	FAILS(punctual_task_stop(task), EOPNOTSUPP);
+	CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
+	CHECK(punctual_task_join(task, &end) == 0 && end.how == PUNCTUAL_GONE);
+}
+
+static void *executes(void *argument)
+{
+	(void)argument;
+	while (!punctual_is_over())
+		;
+	return NULL;
+}
+
+static void *waits(void *argument)
+{
+	while (punctual_wait_period(NULL) == 0)
+		;
+	return argument;
+}
+
+static void tasks_change_while_they_run(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("changes", 20 * MS, 2 * MS);
+	struct punctual_task_stats stats = PUNCTUAL_TASK_STATS_INIT;
+	struct punctual_stats all = PUNCTUAL_STATS_INIT;
+	uint64_t until = punctual_clock() + LIVENESS;
+	struct punctual_task *task, *other;
+
+	CHECK(punctual_task_create(set, &attr, executes, NULL, &task) == 0);
+	FAILS(punctual_task_set_budget(task, 0), EINVAL);
+	FAILS(punctual_task_set_budget(task, 21 * MS), EINVAL);
+	FAILS(punctual_task_set_budget(task, 19 * MS), EBUSY);
+	FAILS(punctual_task_set_budget(NULL, MS), EBADF);
+	CHECK(punctual_task_set_budget(task, 4 * MS) == 0);
+	attr = task_attr("other", 20 * MS, MS);
+	CHECK(punctual_task_create(set, &attr, waits, &attr, &other) == 0);
+
+	FAILS(punctual_task_stats(NULL, &stats), EBADF);
+	FAILS(punctual_task_stats(task, NULL), EFAULT);
+	stats.size = 1;
+	FAILS(punctual_task_stats(task, &stats), EINVAL);
+	stats.size = sizeof(stats);
+	do {
+		CHECK(punctual_clock() < until);
+		sleep_ms(20);
+		CHECK(punctual_task_stats(task, &stats) == 0);
+		/* It got the new budget. */
+	} while (stats.periods < 5 || stats.assigned <= stats.periods * 2 * MS);
+	CHECK(stats.size == sizeof(stats) && stats.period == 20 * MS && stats.budget == 2 * MS);
+	CHECK(stats.deadline == 20 * MS && stats.received > 0 && stats.overruns > 0);
+
+	FAILS(punctual_stats(NULL, &all), EBADF);
+	FAILS(punctual_stats(set, NULL), EFAULT);
+	CHECK(punctual_stats(set, &all) == 0);
+	CHECK(all.alive == 2 && all.tasks > 2 && all.periods >= stats.periods);
+	CHECK(all.duration > 0 && all.dispatcher_events > 0 && all.dispatcher_cpu > 0);
+
+	CHECK(punctual_task_stop(task) == 0 && punctual_task_stop(other) == 0);
+	CHECK(punctual_task_join(other, NULL) == 0);
+	CHECK(punctual_wait(set, until) == 0);
+	FAILS(punctual_task_stop(task), ESRCH);
+	FAILS(punctual_task_set_budget(task, MS), ESRCH);
+	CHECK(punctual_task_stats(task, &stats) == 0);
+	CHECK(punctual_task_join(task, NULL) == 0);
+	FAILS(punctual_task_stats(task, &stats), EBADF);
+}
+
+static volatile sig_atomic_t overruns;
+static pthread_t task_thread;
+
+static void overrun(int signal)
+{
+	(void)signal;
+	if (pthread_equal(pthread_self(), task_thread))
+		overruns++;
+}
+
+static void *overruns_twice(void *argument)
+{
+	task_thread = pthread_self();
+	while (overruns < 2 && !punctual_is_over())
+		;
+	return argument;
+}
+
+static void the_overrun_signal_reaches_its_task(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("overruns", 10 * MS, MS);
+	struct sigaction action = { .sa_handler = overrun, .sa_flags = SA_RESTART };
+	struct punctual_task *task;
+
+	CHECK(sigaction(SIGXCPU, &action, NULL) == 0);
+	attr.overrun = PUNCTUAL_SIGNAL;
+	CHECK(punctual_task_create(set, &attr, overruns_twice, &attr, &task) == 0);
+	CHECK(punctual_task_join(task, NULL) == 0 && overruns >= 2);
+}
+
+/* Handles of tasks outlive their set. */
+static void tasks_of_a_closed_set(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("command", 10 * MS, MS);
+	struct punctual_task_stats stats = PUNCTUAL_TASK_STATS_INIT;
+	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
+	char *sleeps[] = { "sleep", "1000", NULL };
+	struct punctual_task *task;
+
+	CHECK(punctual_task_command(set, &attr, sleeps, &task) == 0);
+	CHECK(punctual_close(set) == 0);
+	FAILS(punctual_task_stop(task), ECANCELED);
+	FAILS(punctual_task_set_budget(task, MS), ECANCELED);
+	FAILS(punctual_task_stats(task, &stats), ECANCELED);
+	CHECK(punctual_task_join(task, &end) == 0);
+	CHECK(end.how == PUNCTUAL_STOPPED || end.how == PUNCTUAL_SIGNALLED);
+}
+
+int main(void)
+{
+	struct punctual *set = open_set(NULL);
+
+	commands(set);
+	processes(set);
+	tasks_change_while_they_run(set);
+	the_overrun_signal_reaches_its_task(set);
+	tasks_of_a_closed_set(set);
+	return 0;
+}
