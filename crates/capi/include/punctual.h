@@ -45,6 +45,11 @@ extern "C" {
 struct punctual;
 struct punctual_task;
 
+/* A FIFO, and its ends. */
+struct punctual_fifo;
+struct punctual_fifo_writer;
+struct punctual_fifo_reader;
+
 /* Which of the ready tasks of a CPU runs. */
 enum {
 	PUNCTUAL_EDF, /* earliest deadline first */
@@ -171,6 +176,36 @@ struct punctual_stats {
 };
 
 #define PUNCTUAL_STATS_INIT { sizeof(struct punctual_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* What a FIFO has in it, and how long it lives. */
+#define PUNCTUAL_FIFO_MESSAGES 1u   /* messages, and not bytes */
+#define PUNCTUAL_FIFO_PERSISTENT 2u /* until it is removed, and not as long as it is open */
+
+/* An end that shares its side with others, and is not alone there. */
+#define PUNCTUAL_FIFO_SHARED 1u
+
+/* What a FIFO is to be. */
+struct punctual_fifo_attr {
+	size_t size;     /* of this structure */
+	size_t capacity; /* bytes, at most 1 GiB, rounded up to a power of two; 0: 64 KiB */
+	uint32_t flags;  /* PUNCTUAL_FIFO_MESSAGES, PUNCTUAL_FIFO_PERSISTENT */
+	uint32_t reserved;
+};
+
+#define PUNCTUAL_FIFO_ATTR_INIT { sizeof(struct punctual_fifo_attr), 0, 0, 0 }
+
+/* What is known of a FIFO. */
+struct punctual_fifo_info {
+	size_t size;       /* of this structure */
+	size_t capacity;   /* bytes */
+	size_t used;       /* of them; a message takes its length, rounded up to 8, and 8 more */
+	uint32_t flags;    /* PUNCTUAL_FIFO_MESSAGES, PUNCTUAL_FIFO_PERSISTENT */
+	uint32_t in_use;   /* 1: another process has it open */
+	pid_t sole_writer; /* the process that has the writers' side alone, or 0 */
+	pid_t sole_reader; /* the same of the readers' side */
+};
+
+#define PUNCTUAL_FIFO_INFO_INIT { sizeof(struct punctual_fifo_info), 0, 0, 0, 0, 0, 0 }
 
 /*
  * punctual_version - the version of the library
@@ -485,6 +520,288 @@ int punctual_task_set_budget(struct punctual_task *task, uint64_t budget);
  * EFAULT stats is NULL
  */
 int punctual_task_stats(struct punctual_task *task, struct punctual_task_stats *stats);
+
+/*
+ * punctual_fifo_create - make a FIFO in shared memory
+ *
+ * Other programs of the same user find it by name: 1 to 64 letters, digits, '.', '-' and '_', the
+ * first a letter or a digit. Where name is NULL, it is for the threads of this program. attr may be
+ * NULL: 64 KiB of bytes. The handle is for opening ends.
+ *
+ * Errors:
+ * EEXIST the name is in use
+ * EINVAL the name or a value is out of its range
+ * ENOSPC there is no room in shared memory
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * E2BIG attr has values that this version does not know
+ * EFAULT fifo is NULL
+ */
+int punctual_fifo_create(const char *name, const struct punctual_fifo_attr *attr,
+			 struct punctual_fifo **fifo);
+
+/*
+ * punctual_fifo_open - open a FIFO by its name
+ *
+ * Errors:
+ * ENOENT there is no FIFO of this name
+ * EINVAL this is no name
+ * EBADMSG the FIFO is damaged, or of another version
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * EFAULT name or fifo is NULL
+ */
+int punctual_fifo_open(const char *name, struct punctual_fifo **fifo);
+
+/*
+ * punctual_fifo_remove - remove the name of a FIFO
+ *
+ * Programs that have it open keep it.
+ *
+ * Errors:
+ * ENOENT there is no FIFO of this name
+ * EINVAL this is no name
+ * EFAULT name is NULL
+ */
+int punctual_fifo_remove(const char *name);
+
+/*
+ * punctual_fifo_close - close a FIFO
+ *
+ * Its ends stay open.
+ *
+ * Errors:
+ * EBADF fifo is no open FIFO
+ */
+int punctual_fifo_close(struct punctual_fifo *fifo);
+
+/*
+ * punctual_fifo_info - what is known of a FIFO
+ *
+ * info has its size; the rest is filled.
+ *
+ * Errors:
+ * EBADF fifo is no open FIFO
+ * EINVAL info has no size
+ * EFAULT info is NULL
+ */
+int punctual_fifo_info(struct punctual_fifo *fifo, struct punctual_fifo_info *info);
+
+/*
+ * punctual_fifo_writer_open - open an end that puts
+ *
+ * The end has the writers' side alone; with PUNCTUAL_FIFO_SHARED in flags it shares the side with
+ * others. An end is for one thread at a time; each thread opens its own.
+ *
+ * Errors:
+ * EBUSY other ends exclude it
+ * EBADF fifo is no open FIFO
+ * EINVAL unknown flags
+ * EMFILE the program has 1,024 writers, or too many open files
+ * EFAULT writer is NULL
+ */
+int punctual_fifo_writer_open(struct punctual_fifo *fifo, uint32_t flags,
+			      struct punctual_fifo_writer **writer);
+
+/*
+ * punctual_fifo_reader_open - open an end that gets
+ *
+ * The end has the readers' side alone; with PUNCTUAL_FIFO_SHARED in flags it shares the side with
+ * others. An end is for one thread at a time; each thread opens its own.
+ *
+ * Errors:
+ * EBUSY other ends exclude it
+ * EBADF fifo is no open FIFO
+ * EINVAL unknown flags
+ * EMFILE the program has 1,024 readers, or too many open files
+ * EFAULT reader is NULL
+ */
+int punctual_fifo_reader_open(struct punctual_fifo *fifo, uint32_t flags,
+			      struct punctual_fifo_reader **reader);
+
+/*
+ * punctual_fifo_writer_close - close an end that puts
+ *
+ * Errors:
+ * EBADF writer is no open writer
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_fifo_writer_close(struct punctual_fifo_writer *writer);
+
+/*
+ * punctual_fifo_reader_close - close an end that gets
+ *
+ * Errors:
+ * EBADF reader is no open reader
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_fifo_reader_close(struct punctual_fifo_reader *reader);
+
+/*
+ * punctual_fifo_put - put bytes or a message
+ *
+ * Puts all length bytes, as one message in a FIFO of messages, or nothing. Does not wait. Wait-free
+ * for the only writer.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EAGAIN there is no room
+ * EMSGSIZE more than the FIFO can hold
+ * EBADF writer is no open writer
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ * EFAULT from is NULL
+ */
+int punctual_fifo_put(struct punctual_fifo_writer *writer, const void *from, size_t length);
+
+/*
+ * punctual_fifo_put_until - put bytes or a message, waiting for room
+ *
+ * As punctual_fifo_put(3), but waits for room until the time until at most; UINT64_MAX: for ever.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EMSGSIZE more than the FIFO can hold
+ * EBADF writer is no open writer
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ * EFAULT from is NULL
+ */
+int punctual_fifo_put_until(struct punctual_fifo_writer *writer, const void *from, size_t length,
+			    uint64_t until);
+
+/*
+ * punctual_fifo_get - get bytes or a message
+ *
+ * Gets length bytes, or none; of a FIFO of messages, the next one, which is at most length bytes.
+ * Does not wait. Wait-free for the only reader.
+ *
+ * Returns the number of bytes. Real-time safe.
+ *
+ * Errors:
+ * EAGAIN there is no message, or there are not so many bytes
+ * EMSGSIZE the next message is longer than the buffer, and stays; more bytes than it ever has
+ * EBADF reader is no open reader
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ * EFAULT to is NULL
+ */
+ssize_t punctual_fifo_get(struct punctual_fifo_reader *reader, void *to, size_t length);
+
+/*
+ * punctual_fifo_get_until - get bytes or a message, waiting for it
+ *
+ * Gets length bytes, or none; of a FIFO of messages, the next one, which is at most length bytes.
+ * Waits for it until the time until at most; UINT64_MAX: for ever.
+ *
+ * Returns the number of bytes.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EMSGSIZE the next message is longer than the buffer, and stays; more bytes than it ever has
+ * EBADF reader is no open reader
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ * EFAULT to is NULL
+ */
+ssize_t punctual_fifo_get_until(struct punctual_fifo_reader *reader, void *to, size_t length,
+				uint64_t until);
+
+/*
+ * punctual_fifo_get_some - get what is there
+ *
+ * Gets as many bytes as there are, at most length; of a FIFO of messages, the next one. Does not
+ * wait. Wait-free for the only reader.
+ *
+ * Returns the number of bytes. Real-time safe.
+ *
+ * Errors:
+ * EAGAIN the FIFO is empty
+ * EMSGSIZE the next message is longer than the buffer, and stays; more bytes than it ever has
+ * EBADF reader is no open reader
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ * EFAULT to is NULL
+ */
+ssize_t punctual_fifo_get_some(struct punctual_fifo_reader *reader, void *to, size_t length);
+
+/*
+ * punctual_fifo_get_some_until - get what is there, waiting for it
+ *
+ * Gets as many bytes as there are, at most length; of a FIFO of messages, the next one. Waits for
+ * it until the time until at most; UINT64_MAX: for ever.
+ *
+ * Returns the number of bytes.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EMSGSIZE the next message is longer than the buffer, and stays; more bytes than it ever has
+ * EBADF reader is no open reader
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ * EFAULT to is NULL
+ */
+ssize_t punctual_fifo_get_some_until(struct punctual_fifo_reader *reader, void *to, size_t length,
+				     uint64_t until);
+
+/*
+ * punctual_fifo_writer_ready - whether there is room
+ *
+ * Whether there is room for length bytes, or for a message of that length. If not, the descriptor
+ * of punctual_fifo_writer_fd(3) is not readable until a reader makes room.
+ *
+ * Returns 1 or 0. Real-time safe.
+ *
+ * Errors:
+ * EMSGSIZE more than the FIFO can hold
+ * EBADF writer is no open writer
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ */
+int punctual_fifo_writer_ready(struct punctual_fifo_writer *writer, size_t length);
+
+/*
+ * punctual_fifo_reader_ready - whether there is something to get
+ *
+ * If not, the descriptor of punctual_fifo_reader_fd(3) is not readable until a writer puts.
+ *
+ * Returns 1 or 0. Real-time safe.
+ *
+ * Errors:
+ * EBADF reader is no open reader
+ * EBUSY another thread uses it at this moment
+ * EBADMSG the memory of the FIFO is damaged
+ */
+int punctual_fifo_reader_ready(struct punctual_fifo_reader *reader);
+
+/*
+ * punctual_fifo_writer_fd - a descriptor that is readable when there is room
+ *
+ * For poll, select and epoll: readable until a put finds no room, and again when a reader has made
+ * some. It belongs to the FIFO: do not read, write or close it.
+ *
+ * Returns a file descriptor, which is valid until writer is closed.
+ *
+ * Errors:
+ * EBADF writer is no open writer
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_fifo_writer_fd(struct punctual_fifo_writer *writer);
+
+/*
+ * punctual_fifo_reader_fd - a descriptor that is readable when there is something to get
+ *
+ * For poll, select and epoll: readable while there is something in the FIFO, and in rare cases once
+ * more. It belongs to the FIFO: do not read, write or close it.
+ *
+ * Returns a file descriptor, which is valid until reader is closed.
+ *
+ * Errors:
+ * EBADF reader is no open reader
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_fifo_reader_fd(struct punctual_fifo_reader *reader);
 
 #ifdef __cplusplus
 }

@@ -15,6 +15,9 @@ use crate::fork;
 pub enum HandleKind {
     Set = 0x51,
     Task = 0x52,
+    Fifo = 0x53,
+    Writer = 0x54,
+    Reader = 0x55,
 }
 
 /// The objects of one kind, with handles `*mut H`, for calls that may wait. Objects live until the

@@ -11,6 +11,8 @@ use punctual::TaskEnd;
 
 use crate::current::*;
 use crate::error::*;
+use crate::fifo::*;
+use crate::fifo_end::*;
 use crate::program::*;
 use crate::set::*;
 use crate::stats::*;
@@ -49,6 +51,12 @@ types! {
     TaskAttr = "struct punctual_task_attr",
     CPeriod = "struct punctual_period",
     CEnd = "struct punctual_task_end",
+    isize = "ssize_t",
+    HandleOfFifo = "struct punctual_fifo",
+    HandleOfWriter = "struct punctual_fifo_writer",
+    HandleOfReader = "struct punctual_fifo_reader",
+    CFifoAttr = "struct punctual_fifo_attr",
+    CFifoInfo = "struct punctual_fifo_info",
     CSpread = "struct punctual_spread",
     CTaskStats = "struct punctual_task_stats",
     CSetStats = "struct punctual_stats",
@@ -140,6 +148,25 @@ fn the_header_declares_what_is_here() {
         punctual_close as extern "C" fn(_) -> _,
         punctual_current_period as unsafe extern "C" fn(_) -> _,
         punctual_detach as extern "C" fn() -> _,
+        punctual_fifo_close as extern "C" fn(_) -> _,
+        punctual_fifo_create as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_fifo_get as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_fifo_get_some as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_fifo_get_some_until as unsafe extern "C" fn(_, _, _, _) -> _,
+        punctual_fifo_get_until as unsafe extern "C" fn(_, _, _, _) -> _,
+        punctual_fifo_info as unsafe extern "C" fn(_, _) -> _,
+        punctual_fifo_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_fifo_put as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_fifo_put_until as unsafe extern "C" fn(_, _, _, _) -> _,
+        punctual_fifo_reader_close as extern "C" fn(_) -> _,
+        punctual_fifo_reader_fd as extern "C" fn(_) -> _,
+        punctual_fifo_reader_open as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_fifo_reader_ready as extern "C" fn(_) -> _,
+        punctual_fifo_remove as unsafe extern "C" fn(_) -> _,
+        punctual_fifo_writer_close as extern "C" fn(_) -> _,
+        punctual_fifo_writer_fd as extern "C" fn(_) -> _,
+        punctual_fifo_writer_open as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_fifo_writer_ready as extern "C" fn(_, _) -> _,
         punctual_is_over as extern "C" fn() -> _,
         punctual_last_error as extern "C" fn() -> _,
         punctual_open as unsafe extern "C" fn(_, _) -> _,
@@ -165,6 +192,8 @@ fn the_header_declares_what_is_here() {
         }
         CPeriod { number, release, deadline, lost, reserved }
         CEnd { size, how, code, value }
+        CFifoAttr { size, capacity, flags, reserved }
+        CFifoInfo { size, capacity, used, flags, in_use, sole_writer, sole_reader }
         CSpread { count, median, p99, worst }
         CTaskStats {
             size, period, budget, deadline, periods, misses, overruns, unreported, received,
@@ -175,7 +204,15 @@ fn the_header_declares_what_is_here() {
             dispatcher_events, dispatcher_cpu
         }
     }
-    writeln!(lines, "_Static_assert(PUNCTUAL_OVERLOAD == {OVERLOAD}, \"\");").expect("it grows");
+    let flags = [
+        ("PUNCTUAL_OVERLOAD", OVERLOAD),
+        ("PUNCTUAL_FIFO_MESSAGES", MESSAGES),
+        ("PUNCTUAL_FIFO_PERSISTENT", PERSISTENT),
+        ("PUNCTUAL_FIFO_SHARED", SHARED),
+    ];
+    for (name, flag) in flags {
+        writeln!(lines, "_Static_assert({name} == {flag}, \"{name}\");").expect("it grows");
+    }
     let constants = [
         ["PUNCTUAL_EDF", "PUNCTUAL_RM", "PUNCTUAL_DM", "PUNCTUAL_FP"].as_slice(),
         &["PUNCTUAL_CARRY", "PUNCTUAL_SKIP", "PUNCTUAL_BACKGROUND", "PUNCTUAL_SIGNAL"],

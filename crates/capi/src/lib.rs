@@ -10,7 +10,10 @@
 compile_error!("a handle is a pointer of 64 bits that no memory has");
 
 mod current;
+mod end_table;
 mod error;
+mod fifo;
+mod fifo_end;
 mod fork;
 mod handle;
 mod plain;

@@ -120,7 +120,8 @@ pub unsafe extern "C" fn punctual_stats(set: *mut HandleOfSet, stats: *mut CSetS
     returned(SETS.get(set).and_then(|set| {
         let alive = set.alive()?.len();
         // SAFETY: the caller's.
-        Ok(unsafe { plain::write(stats, &CSetStats::new(&set.results()?, alive))? })
+        unsafe { plain::write(stats, &CSetStats::new(&set.results()?, alive))? };
+        Ok(())
     }))
 }
 
@@ -131,6 +132,7 @@ pub unsafe extern "C" fn punctual_task_stats(
 ) -> c_int {
     returned(TASKS.get(task).and_then(|task| {
         // SAFETY: the caller's.
-        Ok(unsafe { plain::write(stats, &CTaskStats::from(&task.handle.results()?))? })
+        unsafe { plain::write(stats, &CTaskStats::from(&task.handle.results()?))? };
+        Ok(())
     }))
 }

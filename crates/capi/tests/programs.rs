@@ -71,7 +71,10 @@ fn passes(compiler: &str, source: &str) {
     // No pipe, which a child that the program leaves would keep open.
     let log = folder.path().join("log");
     let file = || File::options().create(true).append(true).open(&log).expect("it can be made");
-    let mut child = Command::new(&program).stdout(file()).stderr(file()).spawn().expect("it runs");
+    let mut program = Command::new(&program);
+    // FIFOs of their own.
+    program.env("PUNCTUAL_SHM_DIR", folder.path().join("objects"));
+    let mut child = program.stdout(file()).stderr(file()).spawn().expect("it runs");
     let mut ended = None;
     if !comes_true(|| {
         ended = child.try_wait().expect("it is a child");
@@ -98,6 +101,11 @@ fn programs_are_tasks_and_tasks_change() {
 }
 
 #[test]
+fn fifos_pass_bytes_and_messages() {
+    passes("cc", "fifos.c");
+}
+
+#[test]
 fn bad_input_is_refused() {
     passes("cc", "refused.c");
 }
@@ -121,6 +129,8 @@ fn the_header_is_clean_in_every_version_of_c_and_cpp() {
                       struct punctual_task_attr task_attr = PUNCTUAL_TASK_ATTR_INIT;\n\
                       struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;\n\
                       struct punctual_task_stats task_stats = PUNCTUAL_TASK_STATS_INIT;\n\
+                      struct punctual_fifo_attr fifo_attr = PUNCTUAL_FIFO_ATTR_INIT;\n\
+                      struct punctual_fifo_info info = PUNCTUAL_FIFO_INFO_INIT;\n\
                       struct punctual_stats stats = PUNCTUAL_STATS_INIT;\n";
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("header");
