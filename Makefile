@@ -3,11 +3,12 @@
 CARGO_FLAGS := --locked
 PUNCTUAL := target/release/punctual
 
-.PHONY: all demo test test-kernels fuzz oracles bench experiments vm vm-compare install clean
+.PHONY: all demo test test-kernels fuzz oracles bench experiments vm vm-compare \
+	install uninstall clean
 
 all:
 	scripts/setup build
-	cargo build --release $(CARGO_FLAGS) -p punctual-cli
+	cargo build --release $(CARGO_FLAGS) -p punctual-cli -p punctual-capi
 
 # The main job, to be seen in a minute: real programs with enforced budgets on this kernel.
 demo:
@@ -70,9 +71,14 @@ vm-compare:
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/compare $(COMPARE)
 
-# The command, its man pages and shell completions, and the header for policies in C.
+# The command, its man pages and shell completions, the header for policies in C, and libpunctual
+# with its header and man pages.
 PREFIX := /usr/local
 SHARE = $(DESTDIR)$(PREFIX)/share
+INSTALLED = $(DESTDIR)$(PREFIX)/bin/punctual $(DESTDIR)$(PREFIX)/include/punctual_policy.h \
+	$(SHARE)/man/man1/punctual.1 $(SHARE)/man/man1/punctual-*.1 \
+	$(SHARE)/bash-completion/completions/punctual $(SHARE)/zsh/site-functions/_punctual \
+	$(SHARE)/fish/vendor_completions.d/punctual.fish
 install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
 	install -D -m 644 crates/plugin/include/punctual_policy.h \
@@ -83,6 +89,12 @@ install: all
 	$(PUNCTUAL) completions bash >$(SHARE)/bash-completion/completions/punctual
 	$(PUNCTUAL) completions zsh >$(SHARE)/zsh/site-functions/_punctual
 	$(PUNCTUAL) completions fish >$(SHARE)/fish/vendor_completions.d/punctual.fish
+	$(MAKE) -C crates/capi install PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
+
+# DESTDIR and PREFIX as with `make install`.
+uninstall:
+	$(RM) $(INSTALLED)
+	$(MAKE) -C crates/capi uninstall PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 
 clean:
 	cargo clean

@@ -18,16 +18,15 @@ const WARNINGS: [&str; 6] =
 /// libpunctual.so in a folder of its own.
 static LIBRARY: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a folder");
-    let me = std::env::current_exe().expect("/proc is mounted");
-    let archive = me.with_file_name("libpunctual_capi.a");
     let mut link = Command::new(Path::new(HERE).join("link"));
-    run(link.arg(newest_archive(&archive)).arg(folder.path()));
+    run(link.arg(archive()).arg(folder.path()));
     folder
 });
 
 /// Cargo puts it beside test programs, with or without a number in its name.
-fn newest_archive(plain: &Path) -> PathBuf {
-    let folder = plain.parent().expect("in a folder");
+fn archive() -> PathBuf {
+    let me = std::env::current_exe().expect("/proc is mounted");
+    let folder = me.parent().expect("in a folder");
     let archives = std::fs::read_dir(folder).expect("it is there").flatten().filter(|entry| {
         let name = entry.file_name();
         let name = name.to_string_lossy();
@@ -179,4 +178,67 @@ fn every_call_has_a_man_page() {
         let output = run(groff.args(["-man", "-ww", "-Tutf8"]).arg(folder.path().join(&page)));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{page}");
     }
+}
+
+/// Runs a command of make in the crate's folder.
+fn make(target: &str, build: &Path, destination: &Path) {
+    let mut make = Command::new("make");
+    make.args(["--silent", "-C", HERE, target, "PREFIX=/usr"]);
+    make.arg(format!("ARCHIVE={}", archive().display()));
+    make.arg(format!("BUILD={}", build.display()));
+    run(make.arg(format!("DESTDIR={}", destination.display())));
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("it is there").flatten();
+    let within = entries.flat_map(|entry| match entry.file_type().is_ok_and(|t| t.is_dir()) {
+        true => files_in(&entry.path()),
+        false => vec![entry.path()],
+    });
+    within.collect()
+}
+
+#[test]
+fn an_installed_library_is_found_by_pkg_config_and_uninstalled_without_a_rest() {
+    let [build, folder] = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    make("install", build.path(), folder.path());
+    let lib = folder.path().join("usr/lib");
+    let version = env!("CARGO_PKG_VERSION");
+    let installed = [
+        format!("lib/libpunctual.so.{version}"),
+        "lib/libpunctual.so".to_owned(),
+        "lib/libpunctual.a".to_owned(),
+        "include/punctual.h".to_owned(),
+        "share/man/man3/punctual_wait_period.3".to_owned(),
+    ];
+    for file in installed {
+        assert!(folder.path().join("usr").join(&file).exists(), "{file}");
+    }
+    let flags = |mode: &[&str]| {
+        let mut config = Command::new("pkg-config");
+        config.args(["--cflags", "--libs"]).args(mode).arg("punctual");
+        config.env("PKG_CONFIG_PATH", lib.join("pkgconfig"));
+        config.env("PKG_CONFIG_SYSROOT_DIR", folder.path());
+        config.env("PKG_CONFIG_ALLOW_SYSTEM_CFLAGS", "1");
+        config.env("PKG_CONFIG_ALLOW_SYSTEM_LIBS", "1");
+        String::from_utf8(run(&mut config).stdout).expect("text")
+    };
+    let compiler = |source: &str, flags: &str| {
+        let program = folder.path().join("program");
+        let mut command = Command::new("cc");
+        command.args(&WARNINGS[..5]).arg("-O2").arg(format!("{HERE}/{source}"));
+        run(command.args(flags.split_whitespace()).arg("-o").arg(&program));
+        program
+    };
+    let example = compiler("examples/servo.c", &flags(&[]));
+    let soname = format!("libpunctual.so.{}", &version[..version.rfind('.').expect("a patch")]);
+    let needed = run(Command::new("readelf").arg("-d").arg(&example)).stdout;
+    assert!(String::from_utf8_lossy(&needed).contains(&soname), "{soname}");
+    // The same with the archive, and without the shared library.
+    std::fs::remove_file(lib.join("libpunctual.so")).expect("it is there");
+    let program = compiler("tests/c/version.c", &flags(&["--static"]));
+    assert_eq!(String::from_utf8_lossy(&run(&mut Command::new(&program)).stdout), version);
+    std::fs::remove_file(program).expect("it is there");
+    make("uninstall", build.path(), folder.path());
+    assert_eq!(files_in(folder.path()), Vec::<PathBuf>::new());
 }
