@@ -14,12 +14,15 @@ mod guest;
 mod handler;
 mod kernel;
 mod load;
+mod locks;
 mod policies;
 mod settling;
+mod side_by_side;
 mod sim;
 mod threads;
 mod tools;
 mod trace;
+mod wait_period;
 mod wakeup;
 mod windows;
 
@@ -104,9 +107,13 @@ enum PartName {
     Trace,
     /// FIFOs beside rtrb, iceoryx2 and a futex
     Fifo,
+    /// Mutexes beside POSIX threads' ones, with priority inheritance where they are handed over
+    Locks,
+    /// `wait_period` beside clock_nanosleep
+    WaitPeriod,
 }
 
-const PARTS: [PartName; 14] = [
+const PARTS: [PartName; 16] = [
     PartName::Core,
     PartName::Counted,
     PartName::Kernel,
@@ -121,6 +128,8 @@ const PARTS: [PartName; 14] = [
     PartName::Check,
     PartName::Trace,
     PartName::Fifo,
+    PartName::Locks,
+    PartName::WaitPeriod,
 ];
 
 /// How to measure.
@@ -196,6 +205,8 @@ fn main() -> ExitCode {
             PartName::Check => check::measure(&bench),
             PartName::Trace => trace::measure(&bench),
             PartName::Fifo => fifo::measure(&bench),
+            PartName::Locks => locks::measure(&bench),
+            PartName::WaitPeriod => wait_period::measure(&bench),
             PartName::Kernel => kernel::measure(&bench),
             PartName::Policies => policies::measure(&bench),
             PartName::Examples => examples::measure(&bench),

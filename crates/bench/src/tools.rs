@@ -1,6 +1,7 @@
 //! The commands that are measured.
 
 use crate::{Bench, Failure};
+use punctual::{Punctual, Running};
 use serde_json::Value;
 use std::io::Write;
 use std::os::unix::process::ExitStatusExt;
@@ -57,6 +58,11 @@ pub fn patiently<T>(mut attempt: impl FnMut() -> Result<T, Failure>) -> Result<T
             done => return done,
         }
     }
+}
+
+/// A dispatcher of this process, for tasks that are threads of it.
+pub fn start(cpu: u32) -> Result<Running, Failure> {
+    patiently(|| Ok(Punctual::on_cpu(cpu).admit()?.start()?))
 }
 
 /// Runs a set under the command and gives its results document. Missed deadlines are no failure.

@@ -1,6 +1,7 @@
 //! From a writer to a reader that sleeps on another CPU: beside a futex alone.
 
-use super::{attr, in_turns, Message, Subject, Windows};
+use super::{attr, Message};
+use crate::side_by_side::{figure, in_turns, Subject, Windows};
 use crate::threads::set_level;
 use crate::{Bench, Failure};
 use punctual_ipc::{Access, Content, Fifo};
@@ -26,10 +27,8 @@ pub fn wakeups(bench: &Bench, peer: u32) -> Result<[Windows<f64>; 2], Failure> {
         Subject::new("futex", || of_futex(cpus, count)),
         Subject::new("bytes", || of_fifo(cpus, count)),
     ];
-    let all = in_turns(bench, "blocked reader", subjects)?;
-    Ok([0, 1].map(|k| {
-        all.iter().map(|(name, windows)| (*name, windows.iter().map(|w| w[k]).collect())).collect()
-    }))
+    let all = in_turns(bench, "fifo, blocked reader", subjects)?;
+    Ok([0, 1].map(|k| figure(&all, k)))
 }
 
 fn of_fifo(cpus: [u32; 2], count: usize) -> Result<[f64; 2], Failure> {

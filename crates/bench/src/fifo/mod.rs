@@ -5,11 +5,11 @@ mod blocked_reader;
 mod one_process;
 mod processes;
 
-use crate::windows::Spread;
-use crate::{threads, tools, Bench, Failure, Part, Verdict};
+use crate::side_by_side::{print, print_heading, verdict, Windows};
+use crate::{threads, Bench, Failure, Part};
 use punctual_ipc::{Content, FifoAttr};
 use punctual_sys::sched;
-use serde_json::{json, Map, Value};
+use serde_json::Map;
 
 pub use processes::echo;
 
@@ -27,60 +27,6 @@ fn attr(content: Content) -> FifoAttr {
     FifoAttr { capacity: CAPACITY, content }
 }
 
-/// One of those that are compared, and how a window of it is measured.
-struct Subject<'a, T> {
-    name: &'static str,
-    window: Box<dyn FnMut() -> Result<T, Failure> + 'a>,
-}
-
-impl<'a, T> Subject<'a, T> {
-    fn new(name: &'static str, window: impl FnMut() -> Result<T, Failure> + 'a) -> Subject<'a, T> {
-        Subject { name, window: Box::new(window) }
-    }
-}
-
-/// The windows of each subject, measured in turns.
-type Windows<T> = Vec<(&'static str, Vec<T>)>;
-
-fn in_turns<T>(
-    bench: &Bench,
-    what: &str,
-    mut subjects: Vec<Subject<T>>,
-) -> Result<Windows<T>, Failure> {
-    let mut all: Windows<T> = subjects.iter().map(|s| (s.name, Vec::new())).collect();
-    for n in 0..bench.windows {
-        tools::progress(&format!("fifo, {what}: window {} of {}", n + 1, bench.windows));
-        for (subject, (_, windows)) in subjects.iter_mut().zip(&mut all) {
-            windows.push((subject.window)()?);
-        }
-    }
-    tools::progress("");
-    Ok(all)
-}
-
-const COLUMNS: [i32; 4] = [-36, -20, 24, 20];
-
-/// Prints the subjects of a comparison, in ns. The first is the baseline of the others; returned
-/// are the ratios of the second, and all figures.
-fn print(what: &str, all: &Windows<f64>) -> (Spread, Value) {
-    let mut figures = Map::new();
-    let mut ratios = Vec::new();
-    for (n, (name, windows)) in all.iter().enumerate() {
-        let spread = Spread::of(windows.iter().copied());
-        let ratio = Spread::ratios(windows, &all[0].1);
-        let shown = if n == 0 { String::new() } else { ratio.show(1.0, 2) };
-        let first = if n == 0 { what } else { "" };
-        tools::row(COLUMNS, [first, name, &spread.show(1.0, 1), &shown]);
-        figures.insert((*name).into(), json!({ "ns": spread.json(), "ratio": ratio.json() }));
-        ratios.push(ratio);
-    }
-    (ratios.swap_remove(1), figures.into())
-}
-
-fn verdict(what: &str, limit: f64, ratio: &Spread) -> Verdict {
-    Verdict::new(what, limit.to_string(), ratio.show(1.0, 2), ratio.median() <= limit)
-}
-
 /// The nearest CPU that this process may use beside the one that is measured.
 fn peer_of(cpu: u32) -> Result<Option<u32>, Failure> {
     threads::apart(|| Ok(sched::pin(0, cpu)?)).map_err(|e| format!("CPU {cpu}: {e}"))?;
@@ -91,8 +37,7 @@ fn peer_of(cpu: u32) -> Result<Option<u32>, Failure> {
 
 pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let peer = peer_of(bench.cpu)?;
-    println!("FIFOs: put and get of 64 bytes");
-    tools::row(COLUMNS, ["", "", "ns", "ratio"]);
+    print_heading("FIFOs: put and get of 64 bytes");
     let mut figures = Map::new();
     let mut verdicts = Vec::new();
     let mut add = |key: &str, promise: Option<(&str, f64)>, what: &str, all: &Windows<f64>| {

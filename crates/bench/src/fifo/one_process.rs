@@ -1,6 +1,7 @@
 //! Within a process: beside the ring buffer of the crate rtrb.
 
-use super::{attr, in_turns, Message, Subject, Windows, CAPACITY};
+use super::{attr, Message, CAPACITY};
+use crate::side_by_side::{in_turns, Subject, Windows};
 use crate::{threads, Bench, Failure};
 use punctual_ipc::{Access, Content, Fifo};
 use punctual_sys::clock::monotonic_ns;
@@ -53,7 +54,7 @@ pub fn one_thread(bench: &Bench) -> Result<Windows<f64>, Failure> {
         Subject::new("messages", || pair(cpu, pairs, fifo(Content::Messages, alone)?)),
         Subject::new("bytes, shared", || pair(cpu, pairs, fifo(Content::Bytes, Access::Shared)?)),
     ];
-    in_turns(bench, "one thread", subjects)
+    in_turns(bench, "fifo, one thread", subjects)
 }
 
 fn pair(cpu: u32, pairs: u64, (mut put, mut get): (impl Put, impl Get)) -> Result<f64, Failure> {
@@ -84,7 +85,7 @@ pub fn two_threads(bench: &Bench, peer: u32) -> Result<Windows<f64>, Failure> {
         Subject::new("bytes", || stream(cpus, messages, fifo(Content::Bytes, alone)?)),
         Subject::new("messages", || stream(cpus, messages, fifo(Content::Messages, alone)?)),
     ];
-    in_turns(bench, "two threads", subjects)
+    in_turns(bench, "fifo, two threads", subjects)
 }
 
 fn stream(

@@ -1,6 +1,7 @@
 //! Between two processes, both polling: beside iceoryx2.
 
-use super::{attr, in_turns, Message, Subject, Windows};
+use super::{attr, Message};
+use crate::side_by_side::{in_turns, Subject, Windows};
 use crate::{threads, tools, Bench, Failure};
 use punctual_ipc::{Access, Content, Error, Fifo, Lifetime, Name, Namespace, Reader, Writer};
 use punctual_sys::clock::monotonic_ns;
@@ -27,7 +28,7 @@ pub fn ping_pong(bench: &Bench, peer: u32, iceoryx2: &Path) -> Result<Windows<f6
         Subject::new("bytes", || ours(Content::Bytes, cpus, batches)),
         Subject::new("messages", || ours(Content::Messages, cpus, batches)),
     ];
-    in_turns(bench, "two processes", subjects)
+    in_turns(bench, "fifo, two processes", subjects)
 }
 
 /// Builds the program that sends over iceoryx2. It is no part of the workspace, whose builds need
