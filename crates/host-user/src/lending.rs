@@ -5,6 +5,7 @@ use std::sync::Arc;
 use punctual_dispatcher::{Dispatcher, JobId, TaskId};
 
 use crate::engine::Engine;
+use crate::holder::Holder;
 use crate::member::{Member, MemberKind, RunMode};
 use crate::mutex::{LendingMutex, LockError};
 use crate::task_control::TaskControl;
@@ -39,17 +40,20 @@ impl Engine {
         let Some((m, control)) = thread_of(&mut self.members, i) else { return };
         let mutex = MutexAddress(control.mutex());
         let holder = match mutex.get().wait(&control) {
-            Ok(Some(holder)) => holder,
-            Ok(None) => return answer(m, &control, Ok(())),
+            Ok(Holder::Task { slot, .. }) => slot,
+            Ok(Holder::Free | Holder::Ended) => return answer(m, &control, Ok(())),
             Err(refused) => return answer(m, &control, Err(refused)),
         };
         let task = m.task;
-        let holder = self.members.get(holder as usize).and_then(|m| m.as_deref()).map(|m| m.task);
+        let lives = |m: &&Member| mutex.get().is_held_by(m.control());
+        let holder = self.members.get(holder as usize).and_then(Option::as_deref);
+        let holder = holder.filter(lives).map(|m| m.task);
         let lent = holder.map(|holder| self.dispatcher.lend(task, Some(holder), now));
         let Some((m, control)) = thread_of(&mut self.members, i) else { return };
         match lent {
-            // It ended without unlocking: its guard was leaked.
+            // It ended just now, and its thread not yet.
             None => {
+                mutex.get().poison();
                 mutex.get().give(&control, self.waiters.iter().any(|w| w.mutex == mutex));
                 answer(m, &control, Ok(()));
             }
@@ -98,11 +102,13 @@ impl Engine {
         answer(m, &control, Ok(()));
     }
 
-    /// The task of this slot ends: what it holds has another holder.
+    /// The task of this slot ends: what it holds has another holder, and is poisoned.
     pub(crate) fn end_locks(&mut self, i: u32, now: u64) {
         self.waiters.retain(|waiter| waiter.slot != i);
-        let held = |w: &&Waiter| w.mutex.get().holder() == Some(i);
+        let doorbell = self.doorbell.id();
+        let held = |w: &&Waiter| w.mutex.get().held_by(doorbell) == Some(i);
         while let Some(mutex) = self.waiters.iter().find(held).map(|w| w.mutex) {
+            mutex.get().poison();
             self.hand_over(mutex, now);
         }
     }

@@ -12,6 +12,7 @@ mod dispatch;
 mod engine;
 mod follow;
 mod freezer;
+mod holder;
 mod host;
 mod housekeep;
 mod lending;

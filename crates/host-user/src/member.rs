@@ -147,6 +147,14 @@ impl Member {
         self.defers_charges = self.confined || allocators.reservation_of(self.task).is_none();
     }
 
+    /// What it shares with the engine, if it is a thread of this process.
+    pub fn control(&self) -> Option<&TaskControl> {
+        match &self.kind {
+            MemberKind::Thread(control) => Some(control),
+            MemberKind::Program(_) => None,
+        }
+    }
+
     /// Its CPU clock, ns; what was last read when it is gone. Real-time safe.
     pub fn clock(&self, now: u64) -> u64 {
         match &self.kind {

@@ -4,17 +4,23 @@
 //! The word of the mutex is the tasks' own as long as no task waits: locking and unlocking are one
 //! instruction each. Where a task finds it locked, it asks the dispatcher, which knows the word's
 //! meaning: it marks the word, lends, and hands over when the holder asks for that.
+//!
+//! A task that ends with the mutex locked has unlocked it: the word names the holder, and names of
+//! tasks end with them. The next one gets it poisoned, as after a panic of the holder.
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::time::Duration;
 
+use crate::holder::{holder_in, name_in, Holder};
 use crate::task::ThreadTask;
 use crate::task_control::TaskControl;
 
 /// Tasks wait for it.
-const WAITED_FOR: u64 = 1 << 31;
+const WAITED_FOR: u64 = 1;
+/// A holder panicked, or ended.
+const POISONED: u64 = 2;
 const FREE: u64 = 0;
 /// Between two attempts of a task whose run is over, which nothing wakes.
 const RETRY: Duration = Duration::from_micros(100);
@@ -22,8 +28,7 @@ const RETRY: Duration = Duration::from_micros(100);
 /// A mutex whose waiters lend their jobs to the holder.
 #[derive(Debug, Default)]
 pub struct LendingMutex {
-    /// The holder: its dispatcher's id in the upper half, its slot + 1 in the lower one, and
-    /// [`WAITED_FOR`].
+    /// The name of the holder, [`WAITED_FOR`] and [`POISONED`].
     word: AtomicU64,
 }
 
@@ -36,6 +41,8 @@ pub enum LockError {
     Deadlock,
     /// A task of another CPU holds it: budgets cannot be lent from one dispatcher to another.
     OtherCpu,
+    /// A task panicked or ended while it held it: what it protects may be inconsistent.
+    Poisoned,
 }
 
 impl fmt::Display for LockError {
@@ -43,6 +50,7 @@ impl fmt::Display for LockError {
         f.write_str(match self {
             Self::Deadlock => "waiting for this mutex would never end: a deadlock",
             Self::OtherCpu => "a task of another CPU holds this mutex",
+            Self::Poisoned => "a task panicked or ended while it held this mutex",
         })
     }
 }
@@ -56,23 +64,28 @@ impl LendingMutex {
         Self { word: AtomicU64::new(FREE) }
     }
 
-    /// Locks it for the calling task, and waits for the holder. Real-time safe.
+    /// Locks it for the calling task, and waits for the holder; false: it is poisoned. Real-time
+    /// safe.
     ///
     /// # Errors
-    /// Waiting would never end, or the holder is a task of another CPU.
+    /// Waiting would never end, or the holder is a task of another CPU; never that it is poisoned.
     #[inline]
-    pub fn lock(&self, task: &ThreadTask) -> Result<(), LockError> {
-        let me = word_of(task.control());
+    pub fn lock(&self, task: &ThreadTask) -> Result<bool, LockError> {
+        let me = task.control().name.word();
         match self.word.compare_exchange(FREE, me, Acquire, Relaxed) {
-            Ok(_) => Ok(()),
+            Ok(_) => Ok(true),
             Err(_) => self.lock_contended(task.control()),
         }
     }
 
-    /// Locks it, if no task holds it. Real-time safe.
+    /// Locks it, if no task holds it; then false: it is poisoned. Real-time safe.
     #[inline]
-    pub fn try_lock(&self, task: &ThreadTask) -> bool {
-        self.word.compare_exchange(FREE, word_of(task.control()), Acquire, Relaxed).is_ok()
+    pub fn try_lock(&self, task: &ThreadTask) -> Option<bool> {
+        let me = task.control().name.word();
+        match self.word.compare_exchange(FREE, me, Acquire, Relaxed) {
+            Ok(_) => Some(true),
+            Err(_) => self.take(me, false),
+        }
     }
 
     /// Unlocks it, and hands it over to the best task that waits. Real-time safe.
@@ -81,73 +94,111 @@ impl LendingMutex {
     /// The calling task has locked it.
     #[inline]
     pub unsafe fn unlock(&self, task: &ThreadTask) {
-        let me = word_of(task.control());
+        let me = task.control().name.word();
         if self.word.compare_exchange(me, FREE, Release, Relaxed).is_err() {
             self.unlock_contended(task.control());
         }
     }
 
+    /// What it protects may be inconsistent.
+    pub fn poison(&self) {
+        self.word.fetch_or(POISONED, SeqCst);
+    }
+
+    /// What it protects is consistent.
+    pub fn clear_poison(&self) {
+        self.word.fetch_and(!POISONED, SeqCst);
+    }
+
+    /// A task panicked or ended while it held it.
+    pub fn is_poisoned(&self) -> bool {
+        let word = self.word.load(SeqCst);
+        word & POISONED != 0 || holder_in(word) == Holder::Ended
+    }
+
+    /// Takes it if no task that lives holds it, and with `alone` even where tasks are marked as
+    /// waiting: their dispatcher is gone. `None`: it was not to be had.
+    #[cold]
+    fn take(&self, me: u64, alone: bool) -> Option<bool> {
+        let taken = self.word.fetch_update(SeqCst, SeqCst, |word| match holder_in(word) {
+            Holder::Free => Some(me | word & POISONED),
+            Holder::Ended if alone || word & WAITED_FOR == 0 => Some(me | POISONED),
+            _ => None,
+        });
+        taken.ok().map(|word| word == FREE)
+    }
+
     #[cold]
     #[inline(never)]
-    fn lock_contended(&self, control: &TaskControl) -> Result<(), LockError> {
-        let me = word_of(control);
+    fn lock_contended(&self, control: &TaskControl) -> Result<bool, LockError> {
+        let me = control.name.word();
+        let mut alone = false;
         loop {
-            match self.word.compare_exchange(FREE, me, Acquire, Relaxed) {
-                Ok(_) => return Ok(()),
-                Err(word) if word & !WAITED_FOR == me => return Err(LockError::Deadlock),
-                Err(_) => {}
+            if let Some(consistent) = self.take(me, alone) {
+                return Ok(consistent);
             }
-            match control.await_mutex(self) {
-                Some(result) => return result,
-                None => std::thread::sleep(RETRY),
+            if name_in(self.word.load(SeqCst)) == me {
+                return Err(LockError::Deadlock);
             }
+            if let Some(result) = control.await_mutex(self) {
+                return result.map(|()| !self.is_poisoned());
+            }
+            alone = true;
+            std::thread::sleep(RETRY);
         }
     }
 
     #[cold]
     #[inline(never)]
     fn unlock_contended(&self, control: &TaskControl) {
-        if !control.hand_over_mutex(self) {
-            self.word.store(FREE, Release);
+        let unmarked = |word: u64| (word & WAITED_FOR == 0).then_some(word & POISONED);
+        if self.word.fetch_update(SeqCst, SeqCst, unmarked).is_err()
+            && !control.hand_over_mutex(self)
+        {
+            self.free();
         }
     }
 
     // The dispatcher's side.
 
-    /// The slot of the holder, which is then marked as one for which tasks wait; `None`: there was
-    /// none, and the task of `control` holds it now.
+    /// Who holds it, then marked as waited for, if that is a task of the same dispatcher; `Free`:
+    /// the task of `control` holds it now, and `Ended`: it holds it, poisoned.
     ///
     /// # Errors
     /// The holder is another dispatcher's.
-    pub fn wait(&self, control: &TaskControl) -> Result<Option<u32>, LockError> {
-        let me = word_of(control);
-        let marked = self.word.fetch_update(SeqCst, SeqCst, |word| match word {
-            FREE => Some(me),
-            held => (held >> 32 == me >> 32).then_some(held | WAITED_FOR),
+    pub fn wait(&self, control: &TaskControl) -> Result<Holder, LockError> {
+        let me = control.name.word();
+        let marked = self.word.fetch_update(SeqCst, SeqCst, |word| match holder_in(word) {
+            Holder::Free => Some(me | word & POISONED),
+            Holder::Ended => Some(me | word & WAITED_FOR | POISONED),
+            Holder::Task { doorbell, .. } => {
+                (doorbell == control.doorbell.id()).then_some(word | WAITED_FOR)
+            }
         });
-        match marked {
-            Ok(FREE) => Ok(None),
-            Ok(held) => Ok(Some((held & !WAITED_FOR) as u32 - 1)),
-            Err(_) => Err(LockError::OtherCpu),
+        marked.map(holder_in).map_err(|_| LockError::OtherCpu)
+    }
+
+    /// The slot of the holder, a task of this doorbell.
+    pub fn held_by(&self, doorbell: u32) -> Option<u32> {
+        match holder_in(self.word.load(SeqCst)) {
+            Holder::Task { doorbell: of, slot } if of == doorbell => Some(slot),
+            _ => None,
         }
     }
 
-    /// The slot of the holder.
-    pub fn holder(&self) -> Option<u32> {
-        ((self.word.load(SeqCst) & !WAITED_FOR) as u32).checked_sub(1)
+    /// The task of `control` holds it.
+    pub fn is_held_by(&self, control: Option<&TaskControl>) -> bool {
+        control.is_some_and(|c| name_in(self.word.load(SeqCst)) == c.name.word())
     }
 
     /// Gives it to a task; `waited_for`: others wait still.
     pub fn give(&self, control: &TaskControl, waited_for: bool) {
-        self.word.store(word_of(control) | if waited_for { WAITED_FOR } else { 0 }, SeqCst);
+        let word = control.name.word() | if waited_for { WAITED_FOR } else { 0 };
+        let _ = self.word.fetch_update(SeqCst, SeqCst, |old| Some(word | old & POISONED));
     }
 
     /// No task waits or holds it.
     pub fn free(&self) {
-        self.word.store(FREE, SeqCst);
+        self.word.fetch_and(POISONED, SeqCst);
     }
-}
-
-fn word_of(control: &TaskControl) -> u64 {
-    u64::from(control.doorbell.id()) << 32 | (u64::from(control.slot.load(Relaxed)) + 1)
 }

@@ -12,16 +12,27 @@ use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
 use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::children::Child;
+use crate::holder::{self, HolderName};
 use crate::host::{Host, Pending, TaskEntry};
 use crate::member::{Member, MemberKind, Program, RunMode};
 use crate::start::{kept, PATIENCE};
 use crate::task::{Entry, ThreadTask};
-use crate::task_control::TaskControl;
+use crate::task_control::{Doorbell, TaskControl};
 use crate::time_slices::TimeSlice;
 use crate::unresponsive::ParkWatch;
 use crate::{park_signal, sched};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::pin;
+
+fn new_control(doorbell: &Arc<Doorbell>) -> Result<Arc<TaskControl>, Diagnostic> {
+    let name = HolderName::claim(doorbell.id()).ok_or_else(|| {
+        Diagnostic::machine(
+            format!("{} threads of this process are tasks already", holder::THREADS),
+            "run fewer tasks in one process",
+        )
+    })?;
+    Ok(Arc::new(TaskControl::new(doorbell.clone(), name)))
+}
 
 /// Threads of one program that can be kept at its level.
 const PROGRAM_THREADS: usize = 1024;
@@ -103,7 +114,7 @@ impl Host {
         body: impl FnOnce(&mut ThreadTask) + Send + 'static,
     ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(spec.domain)?;
-        let control = Arc::new(TaskControl::new(self.engines[engine].doorbell.clone()));
+        let control = new_control(&self.engines[engine].doorbell)?;
         let cpu = self.engines[engine].cpu;
         let (ready, is_ready) = std::sync::mpsc::channel();
         let thread = {
@@ -157,14 +168,10 @@ impl Host {
     /// [`Entry::enter`]; then [`add_entered`](Host::add_entered) makes it one.
     ///
     /// # Errors
-    /// No such domain here.
+    /// No such domain here, or too many threads of this process are tasks.
     pub fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
         let engine = &self.engines[self.engine_of(domain)?];
-        Ok(Entry {
-            control: Arc::new(TaskControl::new(engine.doorbell.clone())),
-            domain,
-            cpu: engine.cpu,
-        })
+        Ok(Entry { control: new_control(&engine.doorbell)?, domain, cpu: engine.cpu })
     }
 
     /// The thread that has entered is task number `index`.

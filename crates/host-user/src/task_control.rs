@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use punctual_sys::{clock, futex};
 
+use crate::holder::HolderName;
 use crate::mutex::{LendingMutex, LockError};
 use crate::pause::PauseRequest;
 
@@ -120,7 +121,9 @@ pub struct TaskControl {
     inside: AtomicU32,
     request: AtomicU32,
     /// Its place among its dispatcher's members.
-    pub slot: AtomicU32,
+    slot: AtomicU32,
+    /// Names it as the holder of mutexes.
+    pub name: HolderName,
     next: AtomicU32,
     pub tid: AtomicU32,
     /// Releases that the wait which returns next has missed.
@@ -147,12 +150,13 @@ pub struct TaskControl {
 }
 
 impl TaskControl {
-    pub fn new(doorbell: Arc<Doorbell>) -> TaskControl {
+    pub fn new(doorbell: Arc<Doorbell>, name: HolderName) -> TaskControl {
         TaskControl {
             gate: AtomicU32::new(CLOSED),
             inside: AtomicU32::new(0),
             request: AtomicU32::new(0),
             slot: AtomicU32::new(0),
+            name,
             next: AtomicU32::new(0),
             tid: AtomicU32::new(0),
             lost: AtomicU32::new(0),
@@ -269,9 +273,16 @@ impl TaskControl {
             self.done.store(clock::monotonic_ns(), Release);
             self.send_request(Request::Exit);
         }
+        self.name.end();
     }
 
     // The dispatcher's side.
+
+    /// It has this place among its dispatcher's members.
+    pub fn set_slot(&self, slot: u32) {
+        self.slot.store(slot, Relaxed);
+        self.name.set_slot(slot);
+    }
 
     /// The request, and the slot of the next task in the stack.
     pub fn take_request(&self) -> (Request, Option<u32>) {
@@ -299,7 +310,8 @@ impl TaskControl {
     /// Answers its request to lock. The caller opens the gate.
     pub fn answer_lock(&self, result: Result<(), LockError>) {
         let answer = match result {
-            Ok(()) => HOLDS,
+            // The thread sees in the mutex itself whether it is poisoned.
+            Ok(()) | Err(LockError::Poisoned) => HOLDS,
             Err(LockError::Deadlock) => WOULD_DEADLOCK,
             Err(LockError::OtherCpu) => ON_OTHER_CPU,
         };

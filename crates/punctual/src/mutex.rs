@@ -19,7 +19,12 @@ use crate::Task;
 /// unlocking are one atomic instruction each.
 ///
 /// For the tasks of one CPU, which pass themselves. When several wait, the one whose job comes
-/// first is next. A task that panics unlocks what it holds.
+/// first is next.
+///
+/// A task that panics while it holds the mutex, or ends without unlocking it, leaves it unlocked
+/// and *poisoned*, as a mutex of the standard library: the data may be inconsistent, and every
+/// [`lock`](Self::lock) is an error until [`clear_poison`](Self::clear_poison). The next task, and
+/// those that wait already, get that error at once.
 ///
 /// ```no_run
 /// # use punctual::{Mutex, Punctual};
@@ -65,18 +70,50 @@ impl<T: ?Sized> Mutex<T> {
     /// Locks it, and waits for the holder. Real-time safe.
     ///
     /// # Errors
-    /// Waiting would never end; or a task of another CPU holds it.
+    /// Waiting would never end; a task of another CPU holds it; or it is poisoned, and not locked.
     pub fn lock<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
-        let task = task.thread();
-        self.raw.lock(task)?;
-        Ok(MutexGuard { mutex: self, task, _of_this_thread: PhantomData })
+        let (guard, consistent) = self.lock_raw(task)?;
+        // Dropping the guard unlocks.
+        consistent.then_some(guard).ok_or(LockError::Poisoned)
     }
 
-    /// Locks it, if no task holds it. Real-time safe.
+    /// Locks it also where it is poisoned, to make the data consistent again and then to call
+    /// [`clear_poison`](Self::clear_poison). Real-time safe.
+    ///
+    /// # Errors
+    /// Waiting would never end, or a task of another CPU holds it.
+    pub fn lock_poisoned<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
+        self.lock_raw(task).map(|(guard, _)| guard)
+    }
+
+    /// Locks it, if no task holds it and it is not poisoned. Real-time safe.
     pub fn try_lock<'a>(&'a self, task: &'a Task<'_>) -> Option<MutexGuard<'a, T>> {
         let task = task.thread();
-        let guard = || MutexGuard { mutex: self, task, _of_this_thread: PhantomData };
-        self.raw.try_lock(task).then(guard)
+        let consistent = self.raw.try_lock(task)?;
+        let guard = self.guard(task);
+        consistent.then_some(guard)
+    }
+
+    /// A task panicked or ended while it held the mutex, so that the data may be inconsistent.
+    pub fn is_poisoned(&self) -> bool {
+        self.raw.is_poisoned()
+    }
+
+    /// The data is consistent again: [`lock`](Self::lock) succeeds from here on.
+    pub fn clear_poison(&self) {
+        self.raw.clear_poison();
+    }
+
+    fn lock_raw<'a>(&'a self, task: &'a Task<'_>) -> Result<(MutexGuard<'a, T>, bool), LockError> {
+        let task = task.thread();
+        let consistent = self.raw.lock(task)?;
+        Ok((self.guard(task), consistent))
+    }
+
+    /// The task has locked it.
+    fn guard<'a>(&'a self, task: &'a ThreadTask) -> MutexGuard<'a, T> {
+        let panicking = std::thread::panicking();
+        MutexGuard { mutex: self, task, panicking, _of_this_thread: PhantomData }
     }
 
     /// The data; no task can hold it.
@@ -91,12 +128,14 @@ impl<T: ?Sized> fmt::Debug for Mutex<T> {
     }
 }
 
-/// A [`Mutex`] that is locked until this is dropped. A guard that is leaked unlocks it when its
-/// task ends and others wait.
+/// A [`Mutex`] that is locked until this is dropped. A mutex whose guard is leaked is unlocked, and
+/// poisoned, when the task ends.
 #[must_use = "the mutex is unlocked when this is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     task: &'a ThreadTask,
+    /// The task was panicking when it locked the mutex.
+    panicking: bool,
     _of_this_thread: PhantomData<*const ()>,
 }
 
@@ -121,6 +160,9 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
+        if !self.panicking && std::thread::panicking() {
+            self.mutex.raw.poison();
+        }
         // SAFETY: locked by this task, whose thread alone has the guard.
         unsafe { self.mutex.raw.unlock(self.task) };
     }

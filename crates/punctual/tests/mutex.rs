@@ -174,22 +174,40 @@ fn a_deadlock_is_an_error_of_the_task_that_would_make_it() {
     running.stop().expect("it stops");
 }
 
+/// Locks it, and makes it consistent where it is poisoned; true: it was.
+fn lock_any<'a>(mutex: &'a Mutex<()>, task: &'a Task<'_>) -> (MutexGuard<'a, ()>, bool) {
+    match mutex.lock(task) {
+        Ok(held) => (held, false),
+        Err(LockError::Poisoned) => {
+            let held = mutex.lock_poisoned(task).expect("no deadlock");
+            assert!(mutex.is_poisoned() && mutex.try_lock(task).is_none());
+            mutex.clear_poison();
+            (held, true)
+        }
+        Err(e) => panic!("{e}"),
+    }
+}
+
 #[test]
-fn a_task_that_panics_unlocks_and_one_that_leaks_its_guard_does_when_it_ends() {
+fn a_task_that_panics_or_leaks_its_guard_leaves_it_to_the_others_poisoned() {
     let _turn = turn();
     let shared = Arc::new(Mutex::new(()));
-    let got = Arc::new(AtomicU32::new(0));
+    let [got, poisoned] = std::array::from_fn(|_| Arc::new(AtomicU32::new(0)));
     let declare = |set: Punctual| {
-        // The first two hold it while the others come to wait.
+        // The first two hold it while others come to wait; the third comes after them.
         let end: [(&str, End); 3] = [
             ("panics", |_held| panic!("as the test wants it")),
             ("leaks", |held| std::mem::forget(held)),
             ("unlocks", |held| drop(held)),
         ];
         end.into_iter().fold(set.policy(Policy::RateMonotonic), |set, (name, end)| {
-            let (shared, got) = (shared.clone(), got.clone());
+            let (shared, got, poisoned) = (shared.clone(), got.clone(), poisoned.clone());
             set.task(name).period(20 * MS).budget(2 * MS).spawn(move |task| {
-                let held = shared.lock(task).expect("no deadlock");
+                while name == "unlocks" && got.load(SeqCst) < 2 {
+                    std::thread::sleep(MS);
+                }
+                let (held, was_poisoned) = lock_any(&shared, task);
+                poisoned.fetch_add(was_poisoned.into(), SeqCst);
                 got.fetch_add(1, SeqCst);
                 std::thread::sleep(30 * MS);
                 end(held);
@@ -198,6 +216,73 @@ fn a_task_that_panics_unlocks_and_one_that_leaks_its_guard_does_when_it_ends() {
     };
     let Some(running) = start(declare) else { return };
     assert!(comes_true(|| got.load(SeqCst) == 3), "{} had it", got.load(SeqCst));
+    assert_eq!(poisoned.load(SeqCst), 2);
+    running.stop().expect("it stops");
+    assert!(!shared.is_poisoned());
+}
+
+/// Each of four tasks holds a mutex and waits for the next one's; the last ends with the fourth.
+#[test]
+fn when_the_last_of_four_nested_holders_ends_the_others_get_on() {
+    let _turn = turn();
+    let mutexes: Arc<[Mutex<()>; 4]> = Arc::new(std::array::from_fn(|_| Mutex::new(())));
+    let [holding, poisoned, ended] = std::array::from_fn(|_| Arc::new(AtomicU32::new(0)));
+    let declare = |mut set: Punctual| {
+        for held in (0..4).rev() {
+            let mutexes = mutexes.clone();
+            let (holding, poisoned, ended) = (holding.clone(), poisoned.clone(), ended.clone());
+            let task = set.add(format!("holder {held}")).period(20 * MS).budget(2 * MS);
+            task.spawn(move |task| {
+                let guard = mutexes[held].lock(task).expect("it is free");
+                holding.fetch_add(1, SeqCst);
+                while holding.load(SeqCst) < 4 {
+                    std::thread::sleep(MS);
+                }
+                match mutexes.get(held + 1) {
+                    Some(next) => {
+                        let (_next, was_poisoned) = lock_any(next, task);
+                        poisoned.fetch_add(was_poisoned.into(), SeqCst);
+                    }
+                    None => {
+                        std::thread::sleep(50 * MS);
+                        std::mem::forget(guard);
+                    }
+                }
+                ended.fetch_add(1, SeqCst);
+            });
+        }
+        set
+    };
+    let Some(running) = start(declare) else { return };
+    assert!(comes_true(|| ended.load(SeqCst) == 4), "{} ended", ended.load(SeqCst));
+    assert_eq!(poisoned.load(SeqCst), 1);
+    running.stop().expect("it stops");
+}
+
+#[test]
+fn what_a_stopped_task_of_an_earlier_run_holds_is_not_lost() {
+    let _turn = turn();
+    let shared = Arc::new(Mutex::new(()));
+    let locked = Arc::new(AtomicU32::new(0));
+    let Some(running) = start(|set| set) else { return };
+    let (held, at) = (shared.clone(), locked.clone());
+    let holder = running.task("holder").period(20 * MS).budget(5 * MS).spawn(move |task| {
+        std::mem::forget(held.lock(task).expect("it is free"));
+        at.store(1, SeqCst);
+        for _ in task.releases() {}
+    });
+    let holder = holder.expect("it fits");
+    assert!(comes_true(|| locked.load(SeqCst) == 1), "it is locked");
+    holder.stop().expect("it can be stopped");
+    assert!(comes_true(|| holder.is_finished()), "it ends");
+    running.stop().expect("it stops");
+    let Some(running) = start(|set| set) else { return };
+    let next = running.task("next").period(20 * MS).budget(5 * MS).spawn(move |task| {
+        assert!(shared.try_lock(task).is_none() && shared.is_poisoned());
+        let (_held, was_poisoned) = lock_any(&shared, task);
+        was_poisoned
+    });
+    assert_eq!(next.expect("it fits").join(), Ok(true));
     running.stop().expect("it stops");
 }
 

@@ -1,7 +1,5 @@
 //! The control side's commands: tasks are added, changed and removed between two instants.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use punctual_policies::LocalDispatcher;
 use punctual_trace::Record;
 
@@ -108,7 +106,7 @@ impl Engine {
         }
         member.by_policy(&self.allocators);
         if let MemberKind::Thread(control) = &member.kind {
-            control.slot.store(task.0, Relaxed);
+            control.set_slot(task.0);
         }
         member.charged = member.clock(now);
         member.moving = true;
