@@ -10,7 +10,6 @@ mod commands;
 
 pub use commands::Command;
 
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
 use punctual_dispatcher::{Dispatcher, TaskId, Wait};
@@ -20,14 +19,16 @@ use punctual_sys::clock;
 use rtrb::Consumer;
 
 use crate::dispatch::UNPARKED;
+use crate::doorbell::Doorbell;
 use crate::freezer::FreezerQueue;
 use crate::lending::{paying_lender, Waiter};
 use crate::member::{Member, MemberKind, RunMode};
+use crate::queued::{note_remaining, QueuedTask};
 use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
 use crate::stuck_policy;
-use crate::task_control::{Doorbell, Request};
+use crate::task_control::Request;
 use crate::trace::RecordSender;
 
 /// An event that comes this much after its time marks the periods whose budgets it may have
@@ -75,6 +76,8 @@ pub struct Engine {
     pub(crate) swapped: bool,
     /// Tasks that wait for a mutex, the first that came first.
     pub(crate) waiters: Vec<Waiter>,
+    /// Tasks that wait in queues, the first that came first.
+    pub(crate) queued: Vec<QueuedTask>,
     /// Of one event: execution on the budgets of other tasks, ns.
     lent: Vec<(TaskId, u64)>,
     stop: bool,
@@ -126,6 +129,7 @@ impl Engine {
             trace,
             swapped: false,
             waiters: Vec::with_capacity(limit),
+            queued: Vec::with_capacity(limit),
             lent: Vec::with_capacity(limit),
             stop: false,
         }
@@ -168,6 +172,7 @@ impl Engine {
     /// sixteenth of its budget; enforcement error carries that over.
     fn next(&mut self, now: u64, after: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
+        next = self.queued.iter().map(|queued| queued.until).fold(next, u64::min);
         let place = self
             .cpu
             .ranked
@@ -203,6 +208,7 @@ impl Engine {
         self.find_unresponsive(now);
         self.drain_requests(now);
         self.process_commands(now);
+        self.give_tokens(now);
         if late > LATE {
             self.mark_late(late);
         }
@@ -313,11 +319,12 @@ impl Engine {
                     control.answered();
                     self.remove(i, now, true);
                 }
-                Request::Lock | Request::Unlock => {
+                Request::Lock | Request::Unlock | Request::Enqueue => {
                     let control = control.clone();
                     match request {
                         Request::Lock => self.lock(i, now),
-                        _ => self.unlock(i, now),
+                        Request::Unlock => self.unlock(i, now),
+                        _ => self.enqueue(i, now),
                     }
                     control.answered();
                 }
@@ -344,6 +351,7 @@ impl Engine {
     /// the ordinary class, where no budget has to bound them; the process layer restores or ends
     /// them.
     fn release_all(&mut self) {
+        self.leave_queues();
         for m in self.members.iter_mut().flatten() {
             match &m.kind {
                 MemberKind::Thread(control) => {
@@ -374,14 +382,7 @@ fn charge_member(
     if m.asleep {
         m.asleep = false;
         let _ = dispatcher.task_ready(m.task, now);
-        // The wake-up rule may have cut what is left.
-        let job = dispatcher.job_of_task(m.task);
-        let own = job.filter(|_| paying_lender(dispatcher, m.task).is_none());
-        if let (MemberKind::Thread(control), Some(job)) = (&m.kind, own) {
-            control
-                .exhausted_at
-                .store((clock - m.ran).saturating_add(dispatcher.remaining(job)), Relaxed);
-        }
+        note_remaining(dispatcher, m, clock - m.ran);
     }
     if let Some(owner) = paying_lender(dispatcher, m.task) {
         m.executed_for_another(m.ran);

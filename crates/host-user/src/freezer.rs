@@ -25,12 +25,12 @@ use std::thread::JoinHandle;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 
+use crate::doorbell::Doorbell;
 use crate::engine::{Engine, LATE};
 use crate::member::{Member, MemberKind, Program};
 use crate::sched;
 use crate::start::{kept, PATIENCE};
 use crate::stats::EngineStats;
-use crate::task_control::Doorbell;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched::{pin, thread_id};
 use punctual_sys::{clock, thread_name};

@@ -7,8 +7,8 @@ use punctual_dispatcher::{Dispatcher, JobId, TaskId};
 use crate::engine::Engine;
 use crate::holder::Holder;
 use crate::member::{Member, MemberKind, RunMode};
-use crate::mutex::{LendingMutex, LockError};
-use crate::task_control::TaskControl;
+use crate::mutex::LendingMutex;
+use crate::task_control::{Answer, TaskControl};
 
 /// Runner-ups among which the best waiter is looked for.
 const RANKS: u32 = 16;
@@ -41,8 +41,8 @@ impl Engine {
         let mutex = MutexAddress(control.mutex());
         let holder = match mutex.get().wait(&control) {
             Ok(Holder::Task { slot, .. }) => slot,
-            Ok(Holder::Free | Holder::Ended) => return answer(m, &control, Ok(())),
-            Err(refused) => return answer(m, &control, Err(refused)),
+            Ok(Holder::Free | Holder::Ended) => return answer(m, &control, Answer::Granted),
+            Err(_) => return answer(m, &control, Answer::OnOtherCpu),
         };
         let task = m.task;
         let lives = |m: &&Member| mutex.get().is_held_by(m.control());
@@ -55,9 +55,9 @@ impl Engine {
             None => {
                 mutex.get().poison();
                 mutex.get().give(&control, self.waiters.iter().any(|w| w.mutex == mutex));
-                answer(m, &control, Ok(()));
+                answer(m, &control, Answer::Granted);
             }
-            Some(Err(_)) => answer(m, &control, Err(LockError::Deadlock)),
+            Some(Err(_)) => answer(m, &control, Answer::Deadlock),
             Some(Ok(())) => {
                 if m.run_mode == RunMode::Background {
                     m.park();
@@ -99,7 +99,7 @@ impl Engine {
         }
         let Some((m, control)) = thread_of(&mut self.members, slot) else { return };
         mutex.get().give(&control, others);
-        answer(m, &control, Ok(()));
+        answer(m, &control, Answer::Granted);
     }
 
     /// The task of this slot ends: what it holds has another holder, and is poisoned.
@@ -131,7 +131,13 @@ impl Engine {
         self.waiters.iter().position(|w| w.mutex == mutex)
     }
 
-    fn lend(&mut self, slot: u32, to: Option<u32>, now: u64) {
+    /// The holder of the mutex for which the task of this slot waits.
+    pub(crate) fn holder_for(&self, slot: u32) -> Option<u32> {
+        let waiter = self.waiters.iter().find(|waiter| waiter.slot == slot)?;
+        waiter.mutex.get().held_by(self.doorbell.id())
+    }
+
+    pub(crate) fn lend(&mut self, slot: u32, to: Option<u32>, now: u64) {
         let task_of =
             |i: u32| self.members.get(i as usize).and_then(|m| m.as_deref()).map(|m| m.task);
         if let Some(task) = task_of(slot) {
@@ -148,15 +154,15 @@ pub(crate) fn paying_lender(dispatcher: &Dispatcher, task: TaskId) -> Option<Tas
     (owner != task).then_some(owner)
 }
 
-/// Answers a request to lock. A parked thread reads the answer when its next job is selected.
-fn answer(m: &Member, control: &TaskControl, result: Result<(), LockError>) {
-    control.answer_lock(result);
+/// Answers a request. A parked thread reads the answer when its next job is selected.
+pub(crate) fn answer(m: &Member, control: &TaskControl, answer: Answer) {
+    control.answer(answer);
     if m.run_mode != RunMode::Parked {
         control.open();
     }
 }
 
-fn thread_of(
+pub(crate) fn thread_of(
     members: &mut [Option<Box<Member>>],
     i: u32,
 ) -> Option<(&mut Member, Arc<TaskControl>)> {

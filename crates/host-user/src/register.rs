@@ -12,12 +12,13 @@ use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
 use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::children::Child;
+use crate::doorbell::Doorbell;
 use crate::holder::{self, HolderName};
 use crate::host::{Host, Pending, TaskEntry};
 use crate::member::{Member, MemberKind, Program, RunMode};
 use crate::start::{kept, PATIENCE};
 use crate::task::{Entry, ThreadTask};
-use crate::task_control::{Doorbell, TaskControl};
+use crate::task_control::TaskControl;
 use crate::time_slices::TimeSlice;
 use crate::unresponsive::ParkWatch;
 use crate::{park_signal, sched};

@@ -14,6 +14,7 @@ use punctual_taskset::DomainId;
 
 use crate::calibrate::{self, Precision};
 use crate::costs::capacity;
+use crate::doorbell::Doorbell;
 use crate::engine::{Command, Ends, Engine};
 use crate::freezer::{self, FreezerThread};
 use crate::host::HostOptions;
@@ -21,7 +22,6 @@ use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
 use crate::stuck_policy;
-use crate::task_control::Doorbell;
 use crate::trace::{self, RecordReceiver};
 use punctual_diagnostic::Diagnostic;
 

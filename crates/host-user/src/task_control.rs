@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use punctual_sys::{clock, futex};
 
+use crate::doorbell::Doorbell;
 use crate::holder::HolderName;
 use crate::mutex::{LendingMutex, LockError};
-use crate::pause::PauseRequest;
+use crate::wait_queue::{WaitError, WaitQueue, Waited};
 
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
@@ -27,89 +28,22 @@ pub enum Request {
     Lock = 3,
     /// It no longer holds a mutex for which others wait.
     Unlock = 4,
+    /// It waits in a queue, and gives up a mutex meanwhile, if it names one.
+    Enqueue = 5,
 }
 
-/// The dispatcher's answer to a [`Request::Lock`], as a number; none yet.
-const WAITS: u32 = 0;
-const HOLDS: u32 = 1;
-const WOULD_DEADLOCK: u32 = 2;
-const ON_OTHER_CPU: u32 = 3;
-
-/// Wakes a sleeping dispatcher, and holds the stack of tasks with a request. Any thread may ring.
-#[derive(Debug)]
-pub struct Doorbell {
-    /// Names the dispatcher among all that this process ever had; from 1 on.
-    id: u32,
-    rings: AtomicU32,
-    /// Slot + 1 of the task that was pushed last; 0 when there is none.
-    first: AtomicU32,
-    /// The dispatcher is to end: a flag and no message, so that no full ring can lose it.
-    stop: AtomicBool,
-    pub pause: PauseRequest,
-}
-
-impl Doorbell {
-    pub fn new() -> Doorbell {
-        static IDS: AtomicU32 = AtomicU32::new(1);
-        Doorbell {
-            id: IDS.fetch_add(1, Relaxed),
-            rings: AtomicU32::new(0),
-            first: AtomicU32::new(0),
-            stop: AtomicBool::new(false),
-            pause: PauseRequest::default(),
-        }
-    }
-
-    pub fn id(&self) -> u32 {
-        self.id
-    }
-
-    /// To be read before looking for work; [`Doorbell::sleep`] returns at once if it rang since.
-    pub fn rings(&self) -> u32 {
-        self.rings.load(SeqCst)
-    }
-
-    pub fn sleep(&self, seen: u32, until: u64) {
-        futex::wait(&self.rings, seen, until);
-    }
-
-    pub fn ring(&self) {
-        self.rings.fetch_add(1, SeqCst);
-        futex::wake(&self.rings);
-    }
-
-    /// Requests the end of the dispatcher, and wakes it for that.
-    pub fn request_stop(&self) {
-        self.stop.store(true, SeqCst);
-        self.ring();
-    }
-
-    /// The dispatcher is to end.
-    pub fn stop_requested(&self) -> bool {
-        self.stop.load(SeqCst)
-    }
-
-    fn push(&self, control: &TaskControl) {
-        let mine = control.slot.load(Relaxed) + 1;
-        let mut first = self.first.load(Relaxed);
-        loop {
-            control.next.store(first, Relaxed);
-            match self.first.compare_exchange_weak(first, mine, Release, Relaxed) {
-                Ok(_) => return,
-                Err(now) => first = now,
-            }
-        }
-    }
-
-    /// No request is pending.
-    pub fn is_quiet(&self) -> bool {
-        self.first.load(Acquire) == 0
-    }
-
-    /// Takes all requests: the slot of the first task, whose `next` leads on.
-    pub fn take(&self) -> Option<u32> {
-        self.first.swap(0, Acquire).checked_sub(1)
-    }
+/// The dispatcher's answer to a request to lock or to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Answer {
+    /// None yet.
+    Waits = 0,
+    /// The task holds the mutex, or has the token.
+    Granted = 1,
+    Deadlock = 2,
+    OnOtherCpu = 3,
+    TimedOut = 4,
+    Over = 5,
 }
 
 /// A task of this process, as its dispatcher and it see each other. All times are ns.
@@ -121,10 +55,11 @@ pub struct TaskControl {
     inside: AtomicU32,
     request: AtomicU32,
     /// Its place among its dispatcher's members.
-    slot: AtomicU32,
+    pub slot: AtomicU32,
     /// Names it as the holder of mutexes.
     pub name: HolderName,
-    next: AtomicU32,
+    /// Of the stack of tasks with a request: slot + 1 of the one below.
+    pub next: AtomicU32,
     pub tid: AtomicU32,
     /// Releases that the wait which returns next has missed.
     pub lost: AtomicU32,
@@ -141,11 +76,16 @@ pub struct TaskControl {
     pub over: AtomicBool,
     /// The dispatcher is gone, or never had it: nothing opens the gate or answers any more.
     detached: AtomicBool,
-    /// The mutex of its request to lock or unlock.
+    /// The mutex of its request.
     mutex: AtomicPtr<LendingMutex>,
-    /// The answer to its request to lock: [`WAITS`], [`HOLDS`], [`WOULD_DEADLOCK`] or
-    /// [`ON_OTHER_CPU`].
-    lock: AtomicU32,
+    /// The queue of its request.
+    queue: AtomicPtr<WaitQueue>,
+    /// How long it waits there.
+    until: AtomicU64,
+    /// The time had come when it was to lock the mutex again.
+    timed_out: AtomicBool,
+    /// An [`Answer`].
+    answer: AtomicU32,
     pub doorbell: Arc<Doorbell>,
 }
 
@@ -170,7 +110,10 @@ impl TaskControl {
             over: AtomicBool::new(false),
             detached: AtomicBool::new(false),
             mutex: AtomicPtr::new(ptr::null_mut()),
-            lock: AtomicU32::new(WAITS),
+            queue: AtomicPtr::new(ptr::null_mut()),
+            until: AtomicU64::new(u64::MAX),
+            timed_out: AtomicBool::new(false),
+            answer: AtomicU32::new(Answer::Waits as u32),
             doorbell,
         }
     }
@@ -227,16 +170,60 @@ impl TaskControl {
             return None;
         }
         self.mutex.store(ptr::from_ref(mutex).cast_mut(), SeqCst);
-        self.lock.store(WAITS, SeqCst);
-        self.stand_in_gate(Request::Lock);
+        match self.await_answer(Request::Lock)? {
+            Answer::Deadlock => Some(Err(LockError::Deadlock)),
+            Answer::OnOtherCpu => Some(Err(LockError::OtherCpu)),
+            _ => Some(Ok(())),
+        }
+    }
+
+    /// Waits for a token, and gives up a mutex meanwhile, if there is one.
+    pub fn await_token(
+        &self,
+        queue: &WaitQueue,
+        mutex: Option<&LendingMutex>,
+        until: u64,
+    ) -> Waited {
+        if self.detached.load(SeqCst) {
+            return Waited::NotBegun(WaitError::Over);
+        }
+        let mutex_address = mutex.map_or(ptr::null(), ptr::from_ref);
+        self.mutex.store(mutex_address.cast_mut(), SeqCst);
+        self.queue.store(ptr::from_ref(queue).cast_mut(), SeqCst);
+        self.until.store(until, SeqCst);
+        self.timed_out.store(false, SeqCst);
+        let answer = self.await_answer(Request::Enqueue);
+        if self.request.load(SeqCst) != 0 {
+            // The dispatcher ended before it saw the request.
+            return Waited::NotBegun(WaitError::Over);
+        }
+        match answer {
+            Some(Answer::OnOtherCpu) => Waited::NotBegun(LockError::OtherCpu.into()),
+            Some(Answer::Deadlock) => Waited::Unlocked(LockError::Deadlock.into()),
+            Some(Answer::TimedOut) => Waited::Unlocked(WaitError::TimedOut),
+            Some(Answer::Over) | None => Waited::Unlocked(WaitError::Over),
+            Some(Answer::Granted | Answer::Waits) => Waited::Locked {
+                consistent: !mutex.is_some_and(LendingMutex::is_poisoned),
+                timed_out: self.timed_out.load(SeqCst),
+            },
+        }
+    }
+
+    /// Sends a request, and stands in the gate until it is answered; `None`: the run is over, and
+    /// it was not.
+    fn await_answer(&self, request: Request) -> Option<Answer> {
+        self.answer.store(Answer::Waits as u32, SeqCst);
+        self.stand_in_gate(request);
         loop {
-            match self.lock.load(SeqCst) {
-                HOLDS => return Some(Ok(())),
-                WOULD_DEADLOCK => return Some(Err(LockError::Deadlock)),
-                ON_OTHER_CPU => return Some(Err(LockError::OtherCpu)),
+            match self.answer.load(SeqCst) {
+                1 => return Some(Answer::Granted),
+                2 => return Some(Answer::Deadlock),
+                3 => return Some(Answer::OnOtherCpu),
+                4 => return Some(Answer::TimedOut),
+                5 => return Some(Answer::Over),
                 _ if self.detached.load(SeqCst) => return None,
                 // In the background, after an overrun.
-                answer => futex::wait(&self.lock, answer, clock::monotonic_ns() + 1_000_000),
+                waits => futex::wait(&self.answer, waits, clock::monotonic_ns() + 1_000_000),
             }
         }
     }
@@ -292,6 +279,7 @@ impl TaskControl {
             2 => Request::Exit,
             3 => Request::Lock,
             4 => Request::Unlock,
+            5 => Request::Enqueue,
             _ => Request::Nothing,
         };
         (request, next)
@@ -302,21 +290,30 @@ impl TaskControl {
         self.request.store(0, SeqCst);
     }
 
-    /// The mutex of the request to lock or unlock.
+    /// The mutex of the request; null: it has none.
     pub fn mutex(&self) -> *const LendingMutex {
         self.mutex.load(SeqCst)
     }
 
-    /// Answers its request to lock. The caller opens the gate.
-    pub fn answer_lock(&self, result: Result<(), LockError>) {
-        let answer = match result {
-            // The thread sees in the mutex itself whether it is poisoned.
-            Ok(()) | Err(LockError::Poisoned) => HOLDS,
-            Err(LockError::Deadlock) => WOULD_DEADLOCK,
-            Err(LockError::OtherCpu) => ON_OTHER_CPU,
-        };
-        self.lock.store(answer, SeqCst);
-        futex::wake(&self.lock);
+    /// The queue of the request.
+    pub fn queue(&self) -> *const WaitQueue {
+        self.queue.load(SeqCst)
+    }
+
+    /// How long it waits there.
+    pub fn until(&self) -> u64 {
+        self.until.load(SeqCst)
+    }
+
+    /// It locks the mutex because the time has come, or not.
+    pub fn set_timed_out(&self, timed_out: bool) {
+        self.timed_out.store(timed_out, SeqCst);
+    }
+
+    /// Answers its request. The caller opens the gate.
+    pub fn answer(&self, answer: Answer) {
+        self.answer.store(answer as u32, SeqCst);
+        futex::wake(&self.answer);
     }
 
     /// The run is over for this task: from here on its thread is on its own. The caller opens the

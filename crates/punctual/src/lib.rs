@@ -69,11 +69,13 @@
 //! Locks of the standard library do not inherit budgets: a task that waits for a mutex held by a
 //! parked task waits for that task's next budget. Share data by a [`Mutex`], which lends the
 //! waiting task's budget to the holder, or by FIFOs ([`fifo`]), whose ends never wait for each
-//! other.
+//! other. Tasks wait for each other by a [`Condvar`], a [`Semaphore`] or a [`Barrier`].
 //!
 //! Privileges, overrun policies, costs and pitfalls are described in `docs/library.md`.
 
 mod attached;
+mod barrier;
+mod condvar;
 mod declare;
 mod draft;
 mod error;
@@ -83,11 +85,14 @@ mod observer;
 mod policy;
 mod running;
 mod scope;
+mod semaphore;
 mod supervisor;
 mod task;
 mod time;
 
 pub use attached::Attached;
+pub use barrier::Barrier;
+pub use condvar::Condvar;
 pub use declare::{Admitted, Punctual};
 pub use draft::{DraftTarget, TaskDraft};
 pub use handle::TaskHandle;
@@ -96,11 +101,12 @@ pub use policy::Policy;
 pub use punctual_diagnostic::{Diagnostic as Error, Kind as ErrorKind};
 pub use running::Running;
 pub use scope::Scope;
+pub use semaphore::Semaphore;
 pub use task::{Released, Releases, Task};
 pub use time::Time;
 
 pub use punctual_analysis::{DomainLoad, Ppm};
-pub use punctual_host_user::LockError;
+pub use punctual_host_user::{LockError, WaitError};
 pub use punctual_session::results::{Results, TaskResult};
 pub use punctual_session::{HostKind as Host, NamedEvent as RunEvent, RunOutcome};
 pub use punctual_taskset::{Overrun, TaskSet};

@@ -139,6 +139,13 @@ pub struct MutexGuard<'a, T: ?Sized> {
     _of_this_thread: PhantomData<*const ()>,
 }
 
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
+    /// The mutex, and the task that has locked it.
+    pub(crate) fn parts(&self) -> (&'a LendingMutex, &'a ThreadTask) {
+        (&self.mutex.raw, self.task)
+    }
+}
+
 // SAFETY: it gives access to the data alone.
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 

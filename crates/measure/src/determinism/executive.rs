@@ -9,7 +9,9 @@ use punctual_sys::clock::{monotonic_ns, thread_cpu_ns};
 use punctual_sys::{futex, sched};
 
 use super::kinds::{RealTimePolicy, ReleaseKind, TaskPlan, EXECUTIVE_PRIORITY};
-use super::primitives::{block_signals, nanosleep, usleep, Condition, Primitive, Semaphore, Timer};
+use super::primitives::{
+    block_signals, nanosleep, usleep, Condition, PosixSemaphore, Primitive, Timer,
+};
 use super::statistics::{Cycle, TaskStatistics, ThreadUse};
 use super::work::Data;
 
@@ -60,7 +62,7 @@ impl ReleasedTask {
         let primitive = match plan.kind {
             ReleaseKind::Dth => Some(Primitive::Futex(0.into())),
             ReleaseKind::Sth => Some(Primitive::Condition(Condition::new()?)),
-            ReleaseKind::Sem => Some(Primitive::Semaphore(Semaphore::new()?)),
+            ReleaseKind::Sem => Some(Primitive::Semaphore(PosixSemaphore::new()?)),
             ReleaseKind::Sig => Some(Primitive::Signal(0.into())),
             _ => None,
         };

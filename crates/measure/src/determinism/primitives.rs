@@ -83,19 +83,19 @@ impl Condition {
 }
 
 /// A POSIX semaphore, as processes share it: rt-exec's tasks share memory ("DataPool:SHM").
-pub struct Semaphore(Box<UnsafeCell<libc::sem_t>>);
+pub struct PosixSemaphore(Box<UnsafeCell<libc::sem_t>>);
 
 // SAFETY: it is made to be shared by threads.
-unsafe impl Sync for Semaphore {}
+unsafe impl Sync for PosixSemaphore {}
 // SAFETY: it lies on the heap and does not move.
-unsafe impl Send for Semaphore {}
+unsafe impl Send for PosixSemaphore {}
 
-impl Semaphore {
+impl PosixSemaphore {
     const SHARED: i32 = 1;
 
-    pub fn new() -> io::Result<Semaphore> {
+    pub fn new() -> io::Result<PosixSemaphore> {
         // SAFETY: all zeros are a valid sem_t, which sem_init makes a semaphore at its final place.
-        let new = Semaphore(Box::new(UnsafeCell::new(unsafe { std::mem::zeroed() })));
+        let new = PosixSemaphore(Box::new(UnsafeCell::new(unsafe { std::mem::zeroed() })));
         // SAFETY: as above.
         match unsafe { libc::sem_init(new.0.get(), Self::SHARED, 0) } {
             0 => Ok(new),
@@ -122,7 +122,7 @@ pub enum Primitive {
     /// pthread_cond_signal.
     Condition(Condition),
     /// sem_post.
-    Semaphore(Semaphore),
+    Semaphore(PosixSemaphore),
     /// tgkill, to the thread of this number.
     Signal(AtomicI32),
 }

@@ -1,0 +1,67 @@
+//! A barrier of tasks.
+
+use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
+
+use punctual_host_user::{WaitError, WaitQueue};
+
+use crate::Task;
+
+/// Between two looks for the token of a phase that has just ended.
+const RETRY: Duration = Duration::from_micros(100);
+
+/// Tasks wait until so many are there, again and again. Waiting is a self-suspension. Tasks of
+/// several CPUs may meet.
+pub struct Barrier {
+    tasks: u32,
+    /// The phase, and in the lower half how many tasks have come in it.
+    state: AtomicU64,
+    /// Of even and of odd phases: a task that comes again takes no token of the phase before.
+    queues: [WaitQueue; 2],
+}
+
+const PHASE: u32 = 32;
+
+impl Barrier {
+    /// One at which `tasks` meet; 0 is as 1, where none waits.
+    #[must_use]
+    pub const fn new(tasks: u32) -> Self {
+        Self { tasks, state: AtomicU64::new(0), queues: [const { WaitQueue::new(0) }; 2] }
+    }
+
+    /// Waits until the others are there, too; true in the task that came last. Real-time safe.
+    ///
+    /// # Errors
+    /// The run is over, or the task was asked to end. The barrier then waits for another one in its
+    /// place.
+    pub fn wait(&self, task: &Task<'_>) -> Result<bool, WaitError> {
+        let next = |state: u64| match state as u32 + 1 {
+            came if came >= self.tasks => ((state >> PHASE) + 1) << PHASE,
+            _ => state + 1,
+        };
+        let before = self.state.fetch_update(SeqCst, SeqCst, |s| Some(next(s))).unwrap_or(0);
+        let phase = before >> PHASE;
+        let queue = &self.queues[(phase % 2) as usize];
+        if next(before) >> PHASE != phase {
+            queue.put(before as u32, u32::MAX);
+            return Ok(true);
+        }
+        queue.wait(task.thread(), u64::MAX).map(|()| false).inspect_err(|_| {
+            let same_phase = |s: u64| (s >> PHASE == phase).then(|| s - 1);
+            if self.state.fetch_update(SeqCst, SeqCst, same_phase).is_err() {
+                // The others are there, and there is, or is about to be, a token for this task.
+                while !queue.try_take() && self.state.load(SeqCst) >> PHASE == phase + 1 {
+                    std::thread::sleep(RETRY);
+                }
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").field("tasks", &self.tasks).finish_non_exhaustive()
+    }
+}
