@@ -18,6 +18,7 @@ use punctual_process::Enforcing;
 use punctual_sys::clock;
 use rtrb::Consumer;
 
+use crate::direct::DirectHandOver;
 use crate::dispatch::UNPARKED;
 use crate::doorbell::Doorbell;
 use crate::freezer::FreezerQueue;
@@ -76,6 +77,8 @@ pub struct Engine {
     pub(crate) swapped: bool,
     /// Tasks that wait for a mutex, the first that came first.
     pub(crate) waiters: Vec<Waiter>,
+    /// The task that executes may hand over its mutex.
+    pub(crate) direct: Option<DirectHandOver>,
     /// Tasks that wait in queues, the first that came first.
     pub(crate) queued: Vec<QueuedTask>,
     /// Of one event: execution on the budgets of other tasks, ns.
@@ -107,7 +110,7 @@ impl Engine {
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
         members.resize_with(limit, || None);
-        let ranked = Vec::with_capacity(limit.max(UNPARKED));
+        let ranked = Vec::with_capacity(limit.max(UNPARKED) + 1);
         let cpu = Cpu { ranked, available: 0, slept_at: clock::monotonic_ns() };
         Engine {
             dispatcher,
@@ -129,6 +132,7 @@ impl Engine {
             trace,
             swapped: false,
             waiters: Vec::with_capacity(limit),
+            direct: None,
             queued: Vec::with_capacity(limit),
             lent: Vec::with_capacity(limit),
             stop: false,
@@ -204,7 +208,11 @@ impl Engine {
     }
 
     fn instant(&mut self, now: u64, late: u64) {
-        self.charge(now, late);
+        let handed_over_to = self.withdraw_direct(now);
+        self.charge(now, late, handed_over_to.is_some());
+        if let Some(waiter) = handed_over_to {
+            self.handed_over(waiter, now);
+        }
         self.find_unresponsive(now);
         self.drain_requests(now);
         self.process_commands(now);
@@ -218,6 +226,7 @@ impl Engine {
         self.end_slices();
         self.post_freezer_requests();
         self.retain_moving();
+        self.permit_direct();
         if let Some(trace) = &mut self.trace {
             trace.send_new(&self.dispatcher);
         }
@@ -226,8 +235,9 @@ impl Engine {
     /// Charges execution since the last instant, and finds suspended tasks. When the best ran
     /// through, the clocks of those behind it, each a system call or several, are not read: what
     /// they executed in a gap is charged when they are next read. Not while a request is pending:
-    /// the clock of a task that has just completed may not be read again.
-    pub(crate) fn charge(&mut self, now: u64, late: u64) {
+    /// the clock of a task that has just completed may not be read again; nor if `all` are to be
+    /// read.
+    pub(crate) fn charge(&mut self, now: u64, late: u64, all: bool) {
         let Engine { dispatcher, allocators, members, moving, cpu, doorbell, lent, .. } = self;
         let granularity = self.granularity;
         let Cpu { ranked, available, slept_at } = cpu;
@@ -237,7 +247,7 @@ impl Engine {
         if let Some(m) = best.and_then(|i| members[i as usize].as_deref_mut()) {
             charge_member(dispatcher, m, now, lent);
             let gap = lapse.saturating_sub(m.ran);
-            through = gap <= SWITCHING.min(lapse / 4) && doorbell.is_quiet();
+            through = !all && gap <= SWITCHING.min(lapse / 4) && doorbell.is_quiet();
         }
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
@@ -351,6 +361,7 @@ impl Engine {
     /// the ordinary class, where no budget has to bound them; the process layer restores or ends
     /// them.
     fn release_all(&mut self) {
+        let _ = self.withdraw_direct(clock::monotonic_ns());
         self.leave_queues();
         for m in self.members.iter_mut().flatten() {
             match &m.kind {

@@ -77,6 +77,28 @@ impl Engine {
         self.hand_over(mutex, now);
     }
 
+    /// The task of this slot has the mutex for which it waited: its holder handed it over.
+    pub(crate) fn handed_over(&mut self, slot: u32, now: u64) {
+        let Some(k) = self.waiters.iter().position(|w| w.slot == slot) else { return };
+        let mutex = self.waiters.remove(k).mutex;
+        self.lend(slot, None, now);
+        // Others may have come when the holder was about to hand over: they request it again.
+        for _ in 0..self.waiters.iter().filter(|w| w.mutex == mutex).count() {
+            let Some(k) = self.waiters.iter().position(|w| w.mutex == mutex) else { break };
+            let other = self.waiters.remove(k).slot;
+            self.lend(other, None, now);
+            self.lock(other, now);
+        }
+    }
+
+    /// The mutex of the task of slot `holder`, if that of `slot` alone waits for it.
+    pub(crate) fn only_waiter(&self, slot: u32, holder: u32) -> Option<*const LendingMutex> {
+        let mutex = self.waiters.iter().find(|waiter| waiter.slot == slot)?.mutex;
+        let others = self.waiters.iter().any(|w| w.mutex == mutex && w.slot != slot);
+        let held = mutex.get().held_by(self.doorbell.id()) == Some(holder);
+        (held && !others).then_some(mutex.0)
+    }
+
     /// Gives a mutex to the task that selection prefers among those that wait for it, to which the
     /// others lend from now on.
     fn hand_over(&mut self, mutex: MutexAddress, now: u64) {

@@ -8,6 +8,7 @@ mod calibrate;
 mod children;
 mod costs;
 mod deferred_charges;
+mod direct;
 mod dispatch;
 mod doorbell;
 mod engine;

@@ -3,7 +3,8 @@
 //!
 //! The word of the mutex is the tasks' own as long as no task waits: locking and unlocking are one
 //! instruction each. Where a task finds it locked, it asks the dispatcher, which knows the word's
-//! meaning: it marks the word, lends, and hands over when the holder asks for that.
+//! meaning: it marks the word, lends, and hands over when the holder asks for that. The holder may
+//! hand over by itself to the only task that waits (`direct.rs`).
 //!
 //! A task that ends with the mutex locked has unlocked it: the word names the holder, and names of
 //! tasks end with them. The next one gets it poisoned, as after a panic of the holder.
@@ -138,7 +139,12 @@ impl LendingMutex {
                 return Ok(consistent);
             }
             if name_in(self.word.load(SeqCst)) == me {
-                return Err(LockError::Deadlock);
+                if !alone {
+                    return Err(LockError::Deadlock);
+                }
+                // The holder has handed it over after all.
+                control.await_direct();
+                return Ok(!self.is_poisoned());
             }
             if let Some(result) = control.await_mutex(self) {
                 return result.map(|()| !self.is_poisoned());
@@ -153,6 +159,7 @@ impl LendingMutex {
     fn unlock_contended(&self, control: &TaskControl) {
         let unmarked = |word: u64| (word & WAITED_FOR == 0).then_some(word & POISONED);
         if self.word.fetch_update(SeqCst, SeqCst, unmarked).is_err()
+            && !control.hand_over_directly(self)
             && !control.hand_over_mutex(self)
         {
             self.free();

@@ -83,7 +83,11 @@ impl Engine {
         }
         let began = clock::monotonic_ns();
         self.take_over(began, 0);
-        self.charge(began, 0);
+        let handed_over_to = self.withdraw_direct(began);
+        self.charge(began, 0, handed_over_to.is_some());
+        if let Some(waiter) = handed_over_to {
+            self.handed_over(waiter, began);
+        }
         let Engine { members, dispatcher, .. } = self;
         for m in members.iter_mut().flatten() {
             if m.run_mode != RunMode::Parked {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use punctual_sys::{clock, futex};
 
+use crate::direct::Permission;
 use crate::doorbell::Doorbell;
 use crate::holder::HolderName;
 use crate::mutex::{LendingMutex, LockError};
@@ -86,6 +87,8 @@ pub struct TaskControl {
     timed_out: AtomicBool,
     /// An [`Answer`].
     answer: AtomicU32,
+    /// What it may hand over by itself.
+    pub permission: Permission,
     pub doorbell: Arc<Doorbell>,
 }
 
@@ -114,6 +117,7 @@ impl TaskControl {
             until: AtomicU64::new(u64::MAX),
             timed_out: AtomicBool::new(false),
             answer: AtomicU32::new(Answer::Waits as u32),
+            permission: Permission::default(),
             doorbell,
         }
     }
@@ -215,7 +219,7 @@ impl TaskControl {
         self.answer.store(Answer::Waits as u32, SeqCst);
         self.stand_in_gate(request);
         loop {
-            match self.answer.load(SeqCst) {
+            match self.answer.swap(Answer::Waits as u32, SeqCst) {
                 1 => return Some(Answer::Granted),
                 2 => return Some(Answer::Deadlock),
                 3 => return Some(Answer::OnOtherCpu),
@@ -226,6 +230,27 @@ impl TaskControl {
                 waits => futex::wait(&self.answer, waits, clock::monotonic_ns() + 1_000_000),
             }
         }
+    }
+
+    /// Hands over a mutex to the only task that waits for it; false: that is the dispatcher's.
+    pub fn hand_over_directly(&self, mutex: &LendingMutex) -> bool {
+        let Some(to) = self.permission.take(mutex) else { return false };
+        // SAFETY: named by the dispatcher with the mutex, for which it waits until its gate opens.
+        let to = unsafe { &*to };
+        // The dispatcher may come in between at any point: until `handed_over` it waits for the
+        // rest. The other task does so until it has the answer; then it may end, and its gate is
+        // an address only.
+        let gate = &to.gate;
+        gate.store(OPEN, SeqCst);
+        mutex.give(to, false);
+        to.answer.store(Answer::Granted as u32, SeqCst);
+        self.permission.used();
+        futex::wake(gate);
+        // Preempted until now, unless the other one sleeps: then the dispatcher knows nothing yet.
+        if self.permission.is_used() {
+            self.doorbell.ring();
+        }
+        true
     }
 
     /// Hands over a mutex for which others wait; false: the run is over, and nothing was done.
@@ -308,6 +333,18 @@ impl TaskControl {
     /// It locks the mutex because the time has come, or not.
     pub fn set_timed_out(&self, timed_out: bool) {
         self.timed_out.store(timed_out, SeqCst);
+    }
+
+    /// It has an answer that it has not read yet.
+    pub fn has_answer(&self) -> bool {
+        self.answer.load(SeqCst) != Answer::Waits as u32
+    }
+
+    /// Waits for the answer of a task that hands over its mutex to this one.
+    pub fn await_direct(&self) {
+        while !self.has_answer() {
+            std::thread::yield_now();
+        }
     }
 
     /// Answers its request. The caller opens the gate.
