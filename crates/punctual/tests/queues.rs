@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
-use common::{execute, start, turn, MS};
+use common::{cpu, execute, start, start_with, turn, MS};
 use punctual::{Barrier, Condvar, Mutex, Policy, Punctual, Semaphore, Time, WaitError};
-use punctual_test_support::comes_true;
+use punctual_test_support::{comes_true, ignored};
 
 /// A mutex with the condition variable of what it protects.
 #[derive(Default)]
@@ -251,6 +251,41 @@ fn tasks_meet_at_a_barrier_phase_by_phase() {
     assert!(comes_true(|| ended.load(SeqCst) == TASKS), "{} came", came.load(SeqCst));
     assert_eq!(last.load(SeqCst), PHASES);
     running.stop().expect("it stops");
+}
+
+#[test]
+fn tasks_on_two_cpus_exchange_units_and_meet() {
+    const ROUNDS: u32 = 200;
+    let _turn = turn();
+    let cpus = [0, cpu()];
+    if cpus[0] == cpus[1] {
+        return ignored("there is one CPU");
+    }
+    let ended = Arc::new(AtomicU32::new(0));
+    let set = || {
+        // Each waits for the other's unit, and both for each other.
+        let units: Arc<[Semaphore; 2]> = Arc::new(std::array::from_fn(|_| Semaphore::new(0, 1)));
+        let barrier = Arc::new(Barrier::new(2));
+        let mut set = Punctual::on_cpus(cpus);
+        for n in 0..2 {
+            let (units, barrier, ended) = (units.clone(), barrier.clone(), ended.clone());
+            let task = set.add(format!("task {n}")).cpu(cpus[n]).period((5 + 2 * n as u32) * MS);
+            task.budget(2 * MS).spawn(move |task| {
+                for _ in 0..ROUNDS {
+                    assert!(units[1 - n].release());
+                    units[n].acquire(task)?;
+                    barrier.wait(task)?;
+                }
+                ended.fetch_add(1, SeqCst);
+                Ok::<(), WaitError>(())
+            });
+        }
+        set
+    };
+    let Some(running) = start_with(set) else { return };
+    assert!(comes_true(|| ended.load(SeqCst) == 2), "neither waits for ever");
+    let outcome = running.stop().expect("it stops");
+    assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
 }
 
 /// While it waits, the jobs of the task that waits for its mutex are blocked, too.

@@ -25,10 +25,14 @@ pub fn turn() -> MutexGuard<'static, ()> {
 /// Starts what `declare` describes. Another dispatcher may have the CPU for a while (other tests on
 /// this machine). Where the machine does not permit it at all, the test is reported as ignored.
 pub fn start(declare: impl Fn(Punctual) -> Punctual) -> Option<Running> {
+    start_with(|| declare(Punctual::on_cpu(cpu())))
+}
+
+/// Starts a set on CPUs of its own choice.
+pub fn start_with(set: impl Fn() -> Punctual) -> Option<Running> {
     let until = Instant::now() + LIVENESS;
     loop {
-        let admitted: Admitted =
-            declare(Punctual::on_cpu(cpu())).admit().expect("the declaration is right");
+        let admitted: Admitted = set().admit().expect("the declaration is right");
         match admitted.start() {
             Ok(running) => return Some(running),
             Err(e) if is_taken(&e) && Instant::now() < until => std::thread::sleep(100 * MS),
