@@ -483,12 +483,12 @@ int punctual_task_pid(struct punctual *set, const struct punctual_task_attr *att
  * punctual_task_stop - ask a task to end
  *
  * In a thread, punctual_wait_period(3) returns -ECANCELED and punctual_is_over(3) 1, at its next
- * release at the latest; a command is killed. Does not wait for the end.
+ * release at the latest; a command is killed; a running process is restored and continues. Does not
+ * wait for the end.
  *
  * Errors:
  * EBADF task is no open task
  * ESRCH the task has ended
- * EOPNOTSUPP the task is a running process, which is restored when its set is closed
  * ECANCELED the set is closed
  */
 int punctual_task_stop(struct punctual_task *task);

@@ -57,7 +57,10 @@ static void processes(struct punctual *set)
 	FAILS(punctual_task_pid(set, &attr, ended, &task), ESRCH);
 	CHECK(task == NULL);
 	CHECK(punctual_task_pid(set, &attr, child, &task) == 0);
-	FAILS(punctual_task_stop(task), EOPNOTSUPP);
+	CHECK(punctual_task_stop(task) == 0);
+	CHECK(punctual_task_join(task, &end) == 0 && end.how == PUNCTUAL_STOPPED);
+	CHECK(sched_getscheduler(child) == SCHED_OTHER && waitpid(child, NULL, WNOHANG) == 0);
+	CHECK(punctual_task_pid(set, &attr, child, &task) == 0);
 	CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
 	CHECK(punctual_task_join(task, &end) == 0 && end.how == PUNCTUAL_GONE);
 }
