@@ -71,14 +71,16 @@ vm-compare:
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/compare $(COMPARE)
 
-# The command, its man pages and shell completions, the header for policies in C, and libpunctual
-# with its header and man pages.
+# The command, its man pages and shell completions, the units of the service, the header for
+# policies in C, and libpunctual with its header and man pages.
 PREFIX := /usr/local
 SHARE = $(DESTDIR)$(PREFIX)/share
+UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
 INSTALLED = $(DESTDIR)$(PREFIX)/bin/punctual $(DESTDIR)$(PREFIX)/include/punctual_policy.h \
 	$(SHARE)/man/man1/punctual.1 $(SHARE)/man/man1/punctual-*.1 \
 	$(SHARE)/bash-completion/completions/punctual $(SHARE)/zsh/site-functions/_punctual \
-	$(SHARE)/fish/vendor_completions.d/punctual.fish
+	$(SHARE)/fish/vendor_completions.d/punctual.fish \
+	$(UNITS)/punctuald.socket $(UNITS)/punctuald.service
 install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
 	install -D -m 644 crates/plugin/include/punctual_policy.h \
@@ -89,6 +91,9 @@ install: all
 	$(PUNCTUAL) completions bash >$(SHARE)/bash-completion/completions/punctual
 	$(PUNCTUAL) completions zsh >$(SHARE)/zsh/site-functions/_punctual
 	$(PUNCTUAL) completions fish >$(SHARE)/fish/vendor_completions.d/punctual.fish
+	install -D -m 644 systemd/punctuald.socket $(UNITS)/punctuald.socket
+	sed 's|@BINDIR@|$(PREFIX)/bin|' systemd/punctuald.service.in >$(UNITS)/punctuald.service
+	chmod 644 $(UNITS)/punctuald.service
 	$(MAKE) -C crates/capi install PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 
 # DESTDIR and PREFIX as with `make install`.

@@ -92,10 +92,12 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
     let mask = sched::affinity(0).map_err(|e| {
         Diagnostic::refused("the CPUs of this process are not known", e, "report it")
     })?;
-    let place = socket.display().to_string();
     let options =
         ServeOptions { socket, config: args.config.clone(), cpus: sched::cpus(&mask).collect() };
-    serve(&options, || print_message(&format!("punctuald serves at {place}, until Ctrl-C")))?;
+    serve(&options, |own| {
+        let place = own.map_or("the socket of systemd".into(), |path| path.to_string_lossy());
+        print_message(&format!("punctuald serves at {place}, until Ctrl-C"));
+    })?;
     let verdict = "The service has ended, and all reservations with it.".to_owned();
     let text = String::new();
     Ok(Outcome { verdict, ok: true, code: 0, result: None, text, error: None })

@@ -59,6 +59,13 @@ impl Listening {
     }
 }
 
+impl Listening {
+    /// The path of a socket of our own.
+    pub fn own(&self) -> Option<&Path> {
+        self.own.as_deref()
+    }
+}
+
 impl Drop for Listening {
     fn drop(&mut self) {
         if let Some(path) = &self.own {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -39,11 +39,11 @@ pub struct ServeOptions {
 }
 
 /// Serves until SIGTERM or SIGINT; then everything is released. SIGHUP reads the configuration
-/// again. `ready` is called once clients can connect.
+/// again. `ready` is called once clients can connect, with the socket's path if it is not systemd's.
 ///
 /// # Errors
 /// The configuration is wrong; no socket can be made; another service listens there.
-pub fn serve(options: &ServeOptions, ready: impl FnOnce()) -> Result<(), Diagnostic> {
+pub fn serve(options: &ServeOptions, ready: impl FnOnce(Option<&Path>)) -> Result<(), Diagnostic> {
     let machine =
         Arc::new(Reservations::new(options.cpus.clone(), AccessRules::read(&options.config)?));
     let listening = Listening::at(&options.socket)?;
@@ -55,7 +55,7 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce()) -> Result<(), Diagnos
     listening.listener.set_nonblocking(true).map_err(failed)?;
     // Where no systemd waits for it, nothing happens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    ready();
+    ready(listening.own());
     let served = accept_until(&stop, &reload, &listening, &machine, options);
     machine.end();
     served.map_err(failed)
