@@ -68,6 +68,10 @@ int punctual_sample(struct punctual_command *command, pd_u32 kind)
 		command->release_end.task = 1;
 		command->release_end.flags = 2;
 		return 1;
+	case PUNCTUAL_TASK_LEND:
+		command->lend.task = 1;
+		command->lend.to = 2;
+		return 1;
 	case PUNCTUAL_WINDOW_DROP:
 	case PUNCTUAL_TASK_ADD:
 	case PUNCTUAL_TIMER_CREATE:

@@ -75,6 +75,7 @@ PD_INLINE pd_i64 command_task_add(pd_ref d, __u32 domain, pd_u64 now) __irqs_off
 	pd_task_add(d, now);
 	pd_task_blocked(d, number, now);
 	wait_begins(TASK_OF(domain, number));
+	TASK_OF(domain, number)->awaits = 1;
 	return number;
 }
 
@@ -164,8 +165,35 @@ PD_INLINE pd_i64 command_execute(pd_ref d, struct punctual_command *command) __i
 		command->reservation_error.error =
 			pd_reservation_error(d, command->reservation_error.reservation);
 		return 0;
+	}
+	return -EINVAL;
+}
+
+/* Until it is called again; a task that goes ends what is lent to it (decide.h). */
+PD_INLINE pd_i64 command_lend(pd_ref d, struct punctual_command *command) __irqs_off
+{
+	__u32 task = command->lend.task;
+	__u32 to = command->lend.to;
+	int refused = pd_task_lend(d, task, to, command->now);
+
+	if (!refused) {
+		TASK_OF(command->domain, task)->lends_to = to == PD_NONE ? 0 : to + 1;
+		lender_note(command->domain, task);
+		domain_lend(command->domain, command->now);
+	}
+	return refused;
+}
+
+PD_INLINE pd_i64 command_execute_of_task(pd_ref d, struct punctual_command *command) __irqs_off
+{
+	__u32 domain = command->domain;
+	pd_u64 now = command->now;
+
+	switch (command->kind) {
 	case PUNCTUAL_TASK_ADD:
 		return command_task_add(d, domain, now);
+	case PUNCTUAL_TASK_LEND:
+		return command_lend(d, command);
 	case PUNCTUAL_TASK_JOIN:
 		return command_join(command);
 	case PUNCTUAL_GROUP_ORDER:
@@ -195,24 +223,40 @@ PD_INLINE pd_i64 command_timer(struct punctual_command *command) __may_sleep
 	return -EINVAL;
 }
 
+#define COMMAND_EXECUTE(command, result, execute)                                             \
+	do {                                                                                  \
+		unsigned long irq;                                                            \
+                                                                                              \
+		bpf_local_irq_save(&irq);                                                     \
+		(command)->now = bpf_ktime_get_ns();                                          \
+		if (command_is_here((command)->domain)) {                                     \
+			domain_update((command)->domain, (command)->now, scx_bpf_now());      \
+			(result) = execute(PD_AT((command)->domain), command);                \
+			command_end((command)->domain, (command)->now);                       \
+		}                                                                             \
+		bpf_local_irq_restore(&irq);                                                  \
+	} while (0)
+
 SEC("syscall")
 int punctual_command(struct punctual_command *command)
 {
-	unsigned long irq;
+	pd_i64 result = -EXDEV;
+
+	COMMAND_EXECUTE(command, result, command_execute);
+	command->result = result;
+	return 0;
+}
+
+SEC("syscall")
+int punctual_task_command(struct punctual_command *command)
+{
 	pd_i64 result = -EXDEV;
 
 	if (command->kind >= PUNCTUAL_TIMER_CREATE) {
 		command->result = command_timer(command);
 		return 0;
 	}
-	bpf_local_irq_save(&irq);
-	command->now = bpf_ktime_get_ns();
-	if (command_is_here(command->domain)) {
-		domain_update(command->domain, command->now, scx_bpf_now());
-		result = command_execute(PD_AT(command->domain), command);
-		command_end(command->domain, command->now);
-	}
-	bpf_local_irq_restore(&irq);
+	COMMAND_EXECUTE(command, result, command_execute_of_task);
 	command->result = result;
 	/* The queue stays for the next task of this number. This call may sleep. */
 	if (command->kind == PUNCTUAL_TASK_ADD && result >= 0)

@@ -38,13 +38,14 @@ enum punctual_command_kind {
 	PUNCTUAL_RESERVATION_JOB = 19,	  /* [reservation]: its job's id, 0 for none */
 	PUNCTUAL_RESERVATION_DELAYED = 20, /* [reservation]: waits */
 	PUNCTUAL_RESERVATION_ERROR = 21,  /* [reservation_error], which has the answer */
-	/* Tasks and their threads. */
+	/* Those of punctual_task_command. Tasks and their threads. */
 	PUNCTUAL_TASK_ADD = 32,	    /* its number; blocked until a thread of it is runnable */
 	PUNCTUAL_TASK_JOIN = 34,    /* [join] */
 	PUNCTUAL_GROUP_ORDER = 36,  /* [group] */
 	PUNCTUAL_TIMER_ADD = 37,    /* [timer]: its id */
 	PUNCTUAL_TIMER_CANCEL = 38, /* [timer_id] */
 	PUNCTUAL_RELEASE_END = 39,  /* [release_end]: late waits now, 0 if this added none */
+	PUNCTUAL_TASK_LEND = 40,    /* [lend] */
 	/* What wakes the domain. */
 	PUNCTUAL_TIMER_CREATE = 48,  /* once for each domain, after punctual_create, on any CPU */
 	PUNCTUAL_TIMER_PROCESS = 49, /* by the timer process: when it has to run again, ns */
@@ -62,8 +63,8 @@ enum punctual_member_flag {
 	PUNCTUAL_ALLOCATOR = 2,	 /* before all jobs, with a budget of its own; `task` is not read */
 };
 
-/* punctual_command: one program for all, because the verifier goes through the dispatcher once for
- * each program that calls it. */
+/* punctual_command, punctual_task_command: two programs for all, because the verifier goes through
+ * the dispatcher once for each program that calls it. */
 struct punctual_command {
 	pd_u32 domain;
 	pd_u32 unused;
@@ -111,6 +112,10 @@ struct punctual_command {
 			pd_u32 task;
 			pd_u32 flags; /* enum punctual_release_flag */
 		} release_end;
+		struct {
+			pd_u32 task;
+			pd_u32 to; /* PD_NONE: to none any more */
+		} lend;
 	};
 };
 

@@ -33,10 +33,8 @@ PD_INLINE void domain_charge(__u32 domain, __u32 task, pd_u64 now) __on_domain
 {
 	__s64 ran = (__s64)__sync_lock_test_and_set(&TASK_OF(domain, task)->uncharged, 0);
 	pd_ref d = PD_AT(domain);
-	__u32 job = PD_TASK(d, task)->first_job;
 
-	if (ran > 0 && (PD_TASK(d, task)->reservation != PD_NONE ||
-			(job != PD_NONE && PD_JOB(d, job)->state != PD_WAITING))) {
+	if (ran > 0 && (PD_TASK(d, task)->reservation != PD_NONE || pd_task_job(d, task))) {
 		DOMAIN(domain)->of_jobs += ran;
 		pd_charge_task(d, task, ran, now);
 	} else if (ran) {
@@ -105,15 +103,23 @@ PD_FN int domain_signal(pd_u32 domain, pd_u32 task) __on_domain
 }
 
 /* Its number may be given out again; threads that are still in its queue run in the background. */
-PD_FN int domain_gone(pd_u32 domain, pd_u32 task) __on_domain
+PD_FN int domain_gone(pd_u32 domain, pd_u32 task, int refused) __on_domain
 {
 	struct punctual_task *t = TASK_OF(domain, task);
 
+	/* Its last thread left after domain_lend, and others lend to it still. */
+	if (refused) {
+		t->gone = 1;
+		note(domain, task);
+		return 0;
+	}
 	t->generation++;
 	t->members = 0;
 	t->done = 0;
 	t->signal = 0;
 	t->uncharged = 0;
+	t->waiter = 0;
+	t->lends_to = 0;
 	if (t->runnable)
 		domain_background(domain, task, 1);
 	return 0;
@@ -132,13 +138,14 @@ PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now) __on_dom
 	c->done = __sync_lock_test_and_set(&t->done, 0);
 	pd_while (c->done) {
 		/* A task that waits does not continue in the background. */
-		if (pd_task_done(d, task, now) == PD_WAIT_RELEASE)
+		if (pd_task_done(d, task, now) == PD_WAIT_RELEASE) {
 			domain_background(domain, task, 0);
+			t->awaits = 1;
+		}
 		c->done--;
 	}
 	if (__sync_lock_test_and_set(&t->gone, 0)) {
-		pd_task_gone(d, task, now);
-		domain_gone(domain, task);
+		domain_gone(domain, task, pd_task_gone(d, task, now));
 	} else if (t->runnable) {
 		pd_task_ready(d, task, now);
 	} else {
@@ -146,12 +153,63 @@ PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now) __on_dom
 	}
 }
 
-/* First part of a decision: charges what was executed, and applies the notes. `clock` is the
- * scheduler's clock at `now`. */
-PD_FN int domain_update(pd_u32 domain, pd_u64 now, pd_u64 clock) __on_domain
+/* The next task that lends or waits for a lock, or did, with what is to be done; false after the
+ * last. */
+PD_FN bool domain_next_lender(pd_u32 domain) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);
-	struct punctual_notes *n = &notes[IN_DOMAINS(domain)];
+	struct punctual_task *t;
+
+	pd_while (!c->bits) {
+		if (!c->words)
+			return false;
+		c->word = ffs64(c->words) % TASK_WORDS;
+		c->words &= c->words - 1;
+		c->bits = c->lenders[c->word];
+		if (!c->bits)
+			c->lender_words &= ~(1ULL << c->word);
+	}
+	c->lender = c->word * 64 + ffs64(c->bits);
+	t = TASK_OF(domain, c->lender);
+	c->woke = t->runnable;
+	if (t->lends_to && TASK_OF(domain, t->lends_to - 1)->gone)
+		t->lends_to = 0;
+	c->borrower = t->lends_to - 1;
+	if (!t->lends_to && !c->woke)
+		c->borrower = lock_holder(domain, c->lender);
+	if (!t->lends_to && (c->woke || !t->waiter))
+		c->lenders[c->word % TASK_WORDS] &= ~(c->bits & -c->bits);
+	c->bits &= c->bits - 1;
+	/* Its sched_yield would return before its release. */
+	t = TASK_OF(domain, c->borrower);
+	if (c->borrower != PD_NONE && (t->done || t->awaits))
+		c->borrower = PD_NONE;
+	return true;
+}
+
+/* All tasks that lend or wait for locks, each time: a lock may have passed to another holder. A
+ * task lends before it is found to sleep, and ceases to after it is found to be ready: its jobs
+ * stay eligible. */
+PD_FN int domain_lend(pd_u32 domain, pd_u64 now) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	pd_ref d = PD_AT(domain);
+
+	c->words = c->lender_words;
+	c->bits = 0;
+	pd_while (domain_next_lender(domain)) {
+		if (c->woke)
+			pd_task_ready(d, c->lender, now);
+		/* Refused: a deadlock, or a holder that is out of date. */
+		if (pd_task_lend(d, c->lender, c->borrower, now))
+			pd_task_lend(d, c->lender, PD_NONE, now);
+	}
+	return 0;
+}
+
+PD_FN int domain_charge_executed(pd_u32 domain, pd_u64 now, pd_u64 clock) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
 	/* Pairs with run_ends on a remote CPU. If that writes PD_NONE after this, it accounts what
 	 * the thread executed until then itself (domain_account), to the same task. */
 	__u32 task = READ_ONCE(c->task);
@@ -165,19 +223,48 @@ PD_FN int domain_update(pd_u32 domain, pd_u64 now, pd_u64 clock) __on_domain
 		domain_account(domain, task, c->base + (c->taken - c->clock));
 		domain_charge(domain, task, now);
 	}
-	if (!n->words)
-		return 0;
-	c->words = __sync_lock_test_and_set(&n->words, 0);
-	pd_while (c->words) {
-		c->word = ffs64(c->words) % TASK_WORDS;
-		c->bits = __sync_lock_test_and_set(&n->tasks[c->word], 0);
-		c->words &= c->words - 1;
-		pd_while (c->bits) {
-			domain_update_task(domain, c->word * 64 + ffs64(c->bits), now);
-			c->bits &= c->bits - 1;
-		}
-	}
 	return 0;
+}
+
+/* The next task that has a note, PD_NONE after the last. */
+PD_FN pd_u32 domain_next_note(pd_u32 domain) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u32 task;
+
+	pd_while (!c->bits) {
+		if (!c->words)
+			return PD_NONE;
+		c->word = ffs64(c->words) % TASK_WORDS;
+		c->words &= c->words - 1;
+		c->bits = __sync_lock_test_and_set(&notes[IN_DOMAINS(domain)].tasks[c->word], 0);
+	}
+	task = c->word * 64 + ffs64(c->bits);
+	c->bits &= c->bits - 1;
+	return task;
+}
+
+PD_FN int domain_apply_notes(pd_u32 domain, pd_u64 now) __on_domain
+{
+	struct punctual_domain *c = DOMAIN(domain);
+	__u32 task;
+
+	c->words = __sync_lock_test_and_set(&notes[IN_DOMAINS(domain)].words, 0);
+	c->bits = 0;
+	pd_while ((task = domain_next_note(domain)) != PD_NONE)
+		domain_update_task(domain, task, now);
+	return 0;
+}
+
+/* First part of a decision: charges what was executed, and applies the notes. `clock` is the
+ * scheduler's clock at `now`. */
+PD_INLINE void domain_update(__u32 domain, pd_u64 now, __u64 clock) __on_domain
+{
+	domain_charge_executed(domain, now, clock);
+	if (DOMAIN(domain)->lender_words)
+		domain_lend(domain, now);
+	if (notes[IN_DOMAINS(domain)].words)
+		domain_apply_notes(domain, now);
 }
 
 /* Overruns: signals and the background. Read from the records, which are there even when the ring

@@ -93,6 +93,11 @@ struct punctual_domain {
 	__u32 background; /* the last one that was served */
 	__u64 background_time, fair_time;
 	__u64 background_tasks[TASK_WORDS];
+	/* Tasks that lend, or wait for locks; and which of these words are not 0 (lock.h). */
+	__u64 lender_words;
+	__u64 lenders[TASK_WORDS];
+	/* The one of them that is looked at: whether it woke, and to which task it lends. */
+	__u32 lender, woke, borrower;
 } domains[PD_DOMAINS];
 
 #define DOMAIN(domain) (&domains[IN_DOMAINS(domain)])

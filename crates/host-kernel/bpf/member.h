@@ -77,6 +77,9 @@ struct punctual_task {
 	__u32 signal;	  /* it is to be sent */
 	__u32 background; /* until its next release; or until its last threads have run */
 	__s64 uncharged;  /* executed and not yet charged, ns; negative: too much was charged */
+	__u32 waiter;	  /* a thread that fell asleep as it waited for a lock (lock.h); 0: none */
+	__u32 lends_to;	  /* a task + 1, by a command; 0: none */
+	__u32 awaits;	  /* its next release, before which no other task's job executes it */
 	/* Where an allocator makes its jobs (late_wait.h). */
 	__u32 waits;	  /* it has waited for a release */
 	__u32 delayed;	  /* waits that are due from releases gone by */

@@ -106,7 +106,9 @@ PD_INLINE void run_member(__u32 domain, struct task_struct *p, struct member *m,
 
 	member_count(m);
 	c->charged = c->base;
-	c->by_job = !t->background;
+	t->awaits = 0;
+	/* One that is in the background may execute the job of a task that lends to it. */
+	c->by_job = !t->background || domain_selected(c) == m->task;
 	/* Last: a reader without the lock that sees this task counts from the base set above. */
 	WRITE_ONCE(c->task, m->task);
 	if (!m->turn && c->clock - m->waits > TURN_WAIT)
@@ -243,6 +245,7 @@ PD_INLINE void run_on(__u32 domain, struct task_struct *p, struct member *m,
 	struct punctual_domain *c = DOMAIN(domain);
 	__u64 executed = c->base + (c->taken - c->clock);
 
+	TASK_OF(domain, c->task)->awaits = 0;
 	if (!c->by_job) {
 		c->by_job = 1;
 		c->charged = executed;

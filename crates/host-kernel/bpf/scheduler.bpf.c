@@ -5,6 +5,7 @@
  *   states.h        in which state of the kernel a function may be called
  *   member.h        which thread belongs to which task, and the notes of what happened to it
  *   domain.h        a dispatcher and its CPU
+ *   lock.h          who holds the lock for which a thread waits
  *   decide.h        charges, applies the notes, and decides
  *   late_wait.h     late waits, where an allocator makes the jobs
  *   run.h           executes a decision, and measures execution
@@ -33,6 +34,7 @@ struct {
 #include "fair.h"
 #include "member.h"
 #include "domain.h"
+#include "lock.h"
 #include "decide.h"
 #include "late_wait.h"
 #include "fair_wake.h"
@@ -143,10 +145,12 @@ void BPF_PROG(punctual_quiescent, struct task_struct *p, __u64 deq_flags) __rq_l
 	if (!m)
 		return;
 	m->put_back = 0;
-	if (p->flags & PF_EXITING)
+	if (p->flags & PF_EXITING) {
 		member_leave(m);
-	else if (deq_flags & SCX_DEQ_SLEEP)
+	} else if (deq_flags & SCX_DEQ_SLEEP) {
+		lock_note_waiter(p, m);
 		member_uncount(m);
+	}
 }
 
 /* It leaves the class, for a real-time one; or the scheduler ends. */

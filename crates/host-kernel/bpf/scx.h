@@ -72,6 +72,29 @@ struct sched_entity {
 	__u64 sum_exec_runtime;
 };
 
+struct rb_node {
+	struct rb_node *rb_left;
+};
+
+struct rb_root_cached {
+	struct rb_node *rb_leftmost;
+};
+
+struct rt_mutex_base {
+	struct rb_root_cached waiters;
+	struct task_struct *owner;
+};
+
+struct rt_waiter_node {
+	struct rb_node entry;
+};
+
+struct rt_mutex_waiter {
+	struct rt_waiter_node tree;
+	struct task_struct *task;
+	struct rt_mutex_base *lock;
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -83,6 +106,7 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	struct sched_entity se;
 	struct sched_ext_entity scx;
+	struct rt_mutex_waiter *pi_blocked_on;
 };
 
 struct rq {

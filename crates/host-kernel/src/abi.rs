@@ -48,7 +48,7 @@ pub(crate) const IN_BACKGROUND: u32 = 2;
 /// writes are a value of it.
 pub(crate) unsafe trait Context {
     /// The program's name.
-    const PROGRAM: &'static str;
+    fn program(&self) -> &'static str;
 }
 
 /// `struct punctual_create`.
@@ -86,6 +86,7 @@ pub(crate) enum Command {
     TimerAdd { at: u64, cookie: u64 } = 37,
     TimerCancel { timer: u64 } = 38,
     ReleaseEnd { task: u32, flags: u32 } = 39,
+    TaskLend { task: u32, to: u32 } = 40,
     TimerCreate = 48,
     TimerProcess = 49,
 }
@@ -159,15 +160,32 @@ fn text(bytes: &[u8]) -> String {
 
 // SAFETY: the tests compare it with the header.
 unsafe impl Context for Create {
-    const PROGRAM: &'static str = "punctual_create";
+    fn program(&self) -> &'static str {
+        "punctual_create"
+    }
 }
 // SAFETY: as above; the program does not write `kind`, and writes integers only.
 unsafe impl Context for Call {
-    const PROGRAM: &'static str = "punctual_command";
+    fn program(&self) -> &'static str {
+        match self.command {
+            Command::TaskAdd
+            | Command::TaskJoin { .. }
+            | Command::GroupOrder { .. }
+            | Command::TimerAdd { .. }
+            | Command::TimerCancel { .. }
+            | Command::ReleaseEnd { .. }
+            | Command::TaskLend { .. }
+            | Command::TimerCreate
+            | Command::TimerProcess => "punctual_task_command",
+            _ => "punctual_command",
+        }
+    }
 }
 // SAFETY: as the first.
 unsafe impl Context for Poll {
-    const PROGRAM: &'static str = "punctual_poll";
+    fn program(&self) -> &'static str {
+        "punctual_poll"
+    }
 }
 
 #[cfg(test)]

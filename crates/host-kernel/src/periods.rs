@@ -20,6 +20,8 @@ const COMPLETED: u32 = kind::EVENT + event::COMPLETED;
 const EXHAUSTED: u32 = kind::EVENT + event::EXHAUSTED;
 const EXPIRED: u32 = kind::EVENT + event::EXPIRED;
 const RELEASED: u32 = kind::EVENT + event::RELEASED;
+const READY: u32 = kind::EVENT + event::TASK_READY;
+const BLOCKED: u32 = kind::EVENT + event::TASK_BLOCKED;
 
 /// A task's records from one release to the next. Times are ns.
 struct Interval {
@@ -33,6 +35,8 @@ struct Interval {
     asleep: u64,
     /// Its job has ended.
     over: bool,
+    /// Its task lent its jobs, or executed others'.
+    lent: bool,
 }
 
 impl Interval {
@@ -58,6 +62,9 @@ struct TaskRecords {
     ended: Option<Ended>,
     running: bool,
     blocked: Option<u64>,
+    /// The place of the task to which it lends; and how many tasks lend to it.
+    lends_to: Option<usize>,
+    lenders: u32,
 }
 
 impl TaskRecords {
@@ -69,6 +76,8 @@ impl TaskRecords {
             ended: None,
             running: false,
             blocked: None,
+            lends_to: None,
+            lenders: 0,
         }
     }
 
@@ -155,6 +164,7 @@ impl DomainPeriods {
             at_once: false,
             asleep,
             over: false,
+            lent: task.lends_to.is_some() || task.lenders > 0,
         });
     }
 
@@ -175,8 +185,10 @@ impl DomainPeriods {
             kind::CHARGE_TASK => {
                 task.intervals.iter_mut().next_back().into_iter().for_each(|s| s.executed += r.a)
             }
-            kind::TASK_BLOCKED => task.blocked = Some(r.time),
-            kind::TASK_READY => {
+            kind::TASK_LEND => self.lends(place, r.a),
+            // A task that lends is ready while the task is that its jobs execute.
+            BLOCKED => task.blocked = Some(r.time),
+            READY => {
                 task.wakes(r.time);
                 task.blocked = None;
             }
@@ -185,6 +197,19 @@ impl DomainPeriods {
                 task.intervals.iter_mut().next_back().into_iter().for_each(|s| s.over = true);
             }
             _ => {}
+        }
+    }
+
+    /// The task at this place lends to the task of another number, or to none.
+    fn lends(&mut self, place: usize, to: u64) {
+        let to = u32::try_from(to).ok().and_then(|to| self.place(to));
+        let before = std::mem::replace(&mut self.tasks[place].lends_to, to);
+        before
+            .into_iter()
+            .for_each(|p| self.tasks[p].lenders = self.tasks[p].lenders.saturating_sub(1));
+        to.into_iter().for_each(|p| self.tasks[p].lenders += 1);
+        for p in to.into_iter().chain([place]) {
+            self.tasks[p].intervals.back_mut().into_iter().for_each(|i| i.lent = true);
         }
     }
 
@@ -268,13 +293,15 @@ impl DomainPeriods {
         };
         let ended = task.ended.take();
         let used = ended.as_ref().map_or(0, |e| e.used);
-        let mut executed = 0;
+        let (mut executed, mut lent) = (0, false);
         for interval in task.intervals.drain(..count) {
             executed += interval.executed;
+            lent |= interval.lent;
             task.periods.suspended(interval.asleep);
             interval.started.into_iter().for_each(|at| task.periods.started(at));
         }
-        task.periods.executed(if count > 0 { executed } else { used });
+        // What a task executed may have been charged to another one's job.
+        task.periods.executed(if count > 0 && !lent { executed } else { used });
         if let Some(Ended { at, end, unused, extended, .. }) = ended {
             task.periods.unused(unused);
             task.periods.extended(extended);

@@ -38,7 +38,8 @@ impl Programs {
     /// # Errors
     /// The kernel's, with the program's name.
     pub fn run<C: Context>(&self, context: &mut C) -> Result<i32, String> {
-        let fd = self.fd(C::PROGRAM)?;
+        let name = context.program();
+        let fd = self.fd(name)?;
         // SAFETY: all zero is a value of it; the size says which fields are there.
         let mut options: libbpf_sys::bpf_test_run_opts = unsafe { std::mem::zeroed() };
         options.sz = size_of_val(&options) as _;
@@ -48,8 +49,7 @@ impl Programs {
         let failed = unsafe { libbpf_sys::bpf_prog_test_run_opts(fd.as_raw_fd(), &mut options) };
         if failed < 0 {
             return Err(format!(
-                "BPF program {}: {}",
-                C::PROGRAM,
+                "BPF program {name}: {}",
                 std::io::Error::from_raw_os_error(-failed)
             ));
         }

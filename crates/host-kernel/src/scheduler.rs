@@ -106,8 +106,9 @@ impl Scheduler {
     /// # Errors
     /// See [`TimerProcess::start`].
     pub fn timer_process(&self, domain: u32, cpu: u32) -> Result<TimerProcess, Diagnostic> {
+        let wake = Call::new(domain, Command::TimerProcess);
         let program =
-            self.programs.fd(Call::PROGRAM).map_err(|e| Diagnostic::machine(e, OTHERS))?;
+            self.programs.fd(wake.program()).map_err(|e| Diagnostic::machine(e, OTHERS))?;
         TimerProcess::start(program, domain, cpu)
     }
 

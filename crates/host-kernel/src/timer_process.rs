@@ -3,7 +3,7 @@
 //! ```text
 //!   loader ── fork ──> SCHED_FIFO 99, on the domain's CPU, memory locked, one signal unblocked
 //!     │                  ┌──────────────────────────────────────────────────────────────────┐
-//!     │                  └> punctual_command calls the dispatcher ──> sleeps until the next ┘
+//!     │                  └> punctual_task_command decides ──────────> sleeps until the next ┘
 //!     │                     (bpf/timer_process.h)                     event, or until a signal
 //!     │                                                               (an earlier one)
 //!     └ killed, ended: so is the scheduler, and with it this process

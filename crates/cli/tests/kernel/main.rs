@@ -19,7 +19,10 @@ mod ended_results;
 mod exits;
 mod explained;
 mod kernels_own;
+mod lending;
 mod loader;
+#[path = "../real/locking_roles.rs"]
+mod locking_roles;
 mod machine;
 mod measure;
 mod papers;

@@ -15,6 +15,7 @@ use punctual_test_support::execute_briefly;
 
 use crate::busy_threads;
 use crate::cgroup_roles;
+use crate::locking_roles;
 use crate::profile_roles;
 
 pub const LIFE: Duration = Duration::from_secs(60);
@@ -76,6 +77,9 @@ extern "C" fn play() {
         "periodic-threads" => {
             profile_roles::periodic_threads(number(0), number(1), number(2), number(3));
         }
+        "round" => locking_roles::round(arg(0), std::array::from_fn(number)),
+        "chain" => locking_roles::chain(arg(0), number(0) as usize, number(1)),
+        "die-with-lock" => locking_roles::die_with_lock(arg(0), number(0)),
         "scattered" => profile_roles::scattered(number(0)),
         _ => std::process::exit(99),
     }

@@ -19,6 +19,7 @@ mod hierarchy;
 mod kills;
 mod kills_beside_cgroup_work;
 mod kills_both;
+mod locking_roles;
 mod machine;
 mod measure;
 mod privileges;

@@ -8,12 +8,13 @@ use crate::adversarial::read;
 const US: u64 = 1_000;
 
 /// Executes so long on the calling thread's own CPU clock, ns.
-fn execute(ns: u64) {
+pub fn execute(ns: u64) {
     let until = read(libc::CLOCK_THREAD_CPUTIME_ID) + ns;
     while read(libc::CLOCK_THREAD_CPUTIME_ID) < until {}
 }
 
-fn sleep_until(time: u64) {
+/// Until a time of CLOCK_MONOTONIC, ns.
+pub fn sleep_until(time: u64) {
     let time = libc::timespec {
         tv_sec: (time / 1_000_000_000) as i64,
         tv_nsec: (time % 1_000_000_000) as i64,

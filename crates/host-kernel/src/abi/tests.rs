@@ -129,6 +129,7 @@ fn commands_are_laid_out_as_the_tagged_union() {
         Command::TimerAdd { at: 1, cookie: 2 },
         Command::TimerCancel { timer: 1 },
         Command::ReleaseEnd { task: 1, flags: 2 },
+        Command::TaskLend { task: 1, to: 2 },
         Command::TimerCreate,
         Command::TimerProcess,
     ];

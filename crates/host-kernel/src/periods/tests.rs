@@ -117,12 +117,9 @@ fn a_program_that_slept_has_missed_nothing_and_one_that_wanted_it_all_has() {
         periods_of(&set, &[(records, vec![released(0), over(0, End::Expired, 10 * MS)])]).0[0].miss
     };
     assert!(late(Vec::new()));
-    assert!(late(vec![
-        record(kind::TASK_BLOCKED, MS, 0),
-        record(kind::TASK_READY, MS + 50_000, 0)
-    ]));
-    assert!(!late(vec![record(kind::TASK_BLOCKED, MS, 0), record(kind::TASK_READY, 3 * MS, 0)]));
-    assert!(!late(vec![record(kind::TASK_BLOCKED, MS, 0)]));
+    assert!(late(vec![record(BLOCKED, MS, 0), record(READY, MS + 50_000, 0)]));
+    assert!(!late(vec![record(BLOCKED, MS, 0), record(READY, 3 * MS, 0)]));
+    assert!(!late(vec![record(BLOCKED, MS, 0)]));
 }
 
 #[test]
@@ -134,10 +131,7 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
         let executed = 2 * MS - cut_off;
         let mut records = vec![record(RELEASED, 0, 0)];
         if asleep > 0 {
-            records.extend([
-                record(kind::TASK_BLOCKED, MS, 0),
-                record(kind::TASK_READY, MS + asleep, 0),
-            ]);
+            records.extend([record(BLOCKED, MS, 0), record(READY, MS + asleep, 0)]);
         }
         records
             .extend([record(kind::CHARGE_TASK, 6 * MS, executed), record(EXHAUSTED, 6 * MS, 77)]);

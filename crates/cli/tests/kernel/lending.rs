@@ -1,0 +1,229 @@
+//! Programs that share mutexes which inherit priority: the jobs of one that waits execute the
+//! holder, and are charged for it.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::Ordering::SeqCst;
+
+use punctual_trace::kind::{self, event};
+use punctual_trace::{Record, Trace};
+
+use crate::locking_roles::{Shared, MUTEXES};
+use crate::machine::Machine;
+use crate::punctual::{adversarial, list, replays, results_with, start, trace, Scratch};
+
+const MS: u64 = 1_000_000;
+
+impl Shared {
+    /// Makes it in a new file: mutexes of glibc between processes, robust, with or without priority
+    /// inheritance.
+    fn create(path: &Path, inherits: bool) -> &'static Shared {
+        let file = File::create_new(path).expect("a new file");
+        file.set_len(size_of::<Shared>() as u64).expect("room");
+        drop(file);
+        let shared = Shared::open(path.to_str().expect("plain"));
+        let protocol = if inherits { libc::PTHREAD_PRIO_INHERIT } else { libc::PTHREAD_PRIO_NONE };
+        // SAFETY: attributes of our own; no program uses the mutexes yet.
+        unsafe {
+            let mut attr = std::mem::zeroed();
+            libc::pthread_mutexattr_init(&raw mut attr);
+            libc::pthread_mutexattr_setpshared(&raw mut attr, libc::PTHREAD_PROCESS_SHARED);
+            libc::pthread_mutexattr_setprotocol(&raw mut attr, protocol);
+            libc::pthread_mutexattr_setrobust(&raw mut attr, libc::PTHREAD_MUTEX_ROBUST);
+            for n in 0..MUTEXES {
+                assert_eq!(libc::pthread_mutex_init(shared.mutex(n), &raw const attr), 0);
+            }
+        }
+        shared
+    }
+
+    /// Rounds of a program, and misses.
+    fn figures(&self, program: u32) -> (u64, u64) {
+        let program = program as usize;
+        (self.rounds[program].load(SeqCst), self.misses[program].load(SeqCst))
+    }
+}
+
+/// A task of a set in TOML, in this role on the shared file.
+fn task(name: &str, words: &str, file: &Path, role: &str) -> String {
+    let mut command = adversarial(role);
+    command.insert(2, file.to_str().expect("plain").to_owned());
+    format!("[[task]]\nname = \"{name}\"\n{words}\ncommand = {}\n", list(&command))
+}
+
+/// Runs a set, whose trace replays.
+fn traced(scratch: &Scratch, set: &str) -> Trace {
+    let (set, path) = (scratch.file("set.toml", set), scratch.path("trace"));
+    results_with(&start(&set, &["--trace", path.to_str().expect("plain")]).output(), 0);
+    replays(&path);
+    trace(&path)
+}
+
+/// Lending for at least 1 ms, as recorded: from when, until when, the task, and the one to which it
+/// lends. Under PREEMPT_RT tasks lend for locks of the kernel, too: for some microseconds.
+fn lending(trace: &Trace) -> Vec<(u64, u64, u32, u32)> {
+    let lends: Vec<&Record> = trace.records.iter().filter(|r| r.kind == kind::TASK_LEND).collect();
+    let lent = lends.iter().enumerate().filter_map(|(at, r)| {
+        let holder = u32::try_from(r.a).ok().filter(|&holder| holder != u32::MAX)?;
+        let end = lends[at + 1..].iter().find(|end| end.small == r.small)?;
+        (end.time - r.time >= MS).then_some((r.time, end.time, r.small, holder))
+    });
+    lent.collect()
+}
+
+/// Events of that kind about a task.
+fn events(trace: &Trace, task: u32, event: u32) -> Vec<&Record> {
+    let of_task = |r: &&Record| r.kind == kind::EVENT + event && r.small == task;
+    trace.records.iter().filter(of_task).collect()
+}
+
+/// What each of so many tasks executed from one time to another, ns.
+fn executed(trace: &Trace, tasks: usize, from: u64, to: u64) -> Vec<u64> {
+    let mut executed = vec![0; tasks];
+    for i in trace.intervals() {
+        executed[i.task as usize] += i.to.min(to).saturating_sub(i.from.max(from));
+    }
+    executed
+}
+
+const BUS: u32 = 0;
+const WEATHER: u32 = 2;
+
+/// Mars Pathfinder, 1997, as three programs of different users that share a mutex. Each 80 ms the
+/// weather program locks it for 4 ms, 1 ms later the communication program begins with 8 ms, and
+/// 1 ms later the bus program needs the mutex for 1 ms, to be done within 10 ms.
+fn pathfinder(scratch: &Scratch, inherits: bool) -> (&'static Shared, Trace) {
+    let file = scratch.path(if inherits { "inherits" } else { "plain" });
+    let shared = Shared::create(&file, inherits);
+    let times = |period, budget, offset| {
+        format!("period = \"{period}ms\"\nbudget = \"{budget}ms\"\noffset = \"{offset}ms\"")
+    };
+    let bus = format!("{}\ndeadline = \"15ms\"", times(20, 6, 2));
+    let set = [
+        "cpu = 0\npolicy = \"dm\"\nduration = \"1s\"\n",
+        &task("bus", &bus, &file, "round 0 1 2000 20000 1000 10000"),
+        &task("communication", &times(40, 10, 1), &file, "round 1 0 1000 40000 8000 40000"),
+        &task("weather", &times(80, 10, 0), &file, "round 2 1 0 80000 4000 80000"),
+    ];
+    (shared, traced(scratch, &set.concat()))
+}
+
+#[test]
+fn pathfinder_misses_deadlines_without_lending_and_none_with_it() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let (shared, trace) = pathfinder(&scratch, false);
+    let (inherits, lent) = pathfinder(&scratch, true);
+    // One of four rounds waits for the mutex behind the communication program.
+    let (weather, _) = shared.figures(WEATHER);
+    assert!(weather >= 10, "{weather} rounds");
+    assert_eq!(shared.figures(BUS).1, weather);
+    assert_eq!(lending(&trace), []);
+
+    let (weather, _) = inherits.figures(WEATHER);
+    assert_eq!(inherits.figures(BUS).1, 0);
+    let lends = lending(&lent);
+    assert_eq!(lends.len() as u64, weather, "{lends:?}");
+    for (from, to, task, holder) in lends {
+        assert_eq!((task, holder), (BUS, WEATHER));
+        // From when the bus program waits on, the weather program alone executes, the rest of its
+        // 4 ms.
+        let executed = executed(&lent, 3, from, to);
+        assert_eq!(executed[..2], [0, 0], "from {from} to {to}");
+        assert!((2 * MS..4 * MS).contains(&executed[2]), "{executed:?}");
+        // Its job is the bus program's.
+        let blocked = events(&lent, BUS, event::TASK_BLOCKED);
+        assert!(blocked.iter().all(|r| r.time < from || r.time >= to), "it blocks");
+    }
+}
+
+/// The last of the programs has no budget for what it executes with its mutex. Each of the others
+/// waits for the mutex of the next one.
+#[test]
+fn a_task_executes_the_last_holder_through_four_mutexes() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let file = scratch.path("shared");
+    Shared::create(&file, true);
+    let mut set = "cpu = 0\npolicy = \"fp\"\nduration = \"700ms\"\n".to_owned();
+    for n in 0..5 {
+        let (offset, budget) = ((4 - n) * 40, if n == 0 { 100 } else { 10 });
+        let words = format!(
+            "period = \"500ms\"\nbudget = \"{budget}ms\"\noffset = \"{offset}ms\"\npriority = {}",
+            9 - n
+        );
+        let time = if n == 4 { 60_000 } else { 100 };
+        set += &task(&format!("task {n}"), &words, &file, &format!("chain {n} {time}"));
+    }
+    let trace = traced(&scratch, &set);
+    let lends = lending(&trace);
+    let whose: Vec<_> = lends.iter().map(|&(.., task, holder)| (task, holder)).collect();
+    assert_eq!(whose, [(3, 4), (2, 3), (1, 2), (0, 1)]);
+    // Tasks 4 to 1 have budgets of 10 ms each; that of task 0 has the rest. Task 4 unlocks first.
+    assert!(lends.is_sorted_by_key(|&(_, to, ..)| to), "{lends:?}");
+    let (from, to) = (lends[3].0, lends[0].1);
+    let alone = executed(&trace, 5, from, to);
+    assert_eq!(alone[..4], [0; 4]);
+    assert!((15 * MS..30 * MS).contains(&alone[4]), "{alone:?}");
+    for n in 1..5 {
+        assert_eq!(events(&trace, n, event::EXHAUSTED).len(), 1, "task {n} executed its budget");
+    }
+    let [of_first] = events(&trace, 0, event::TASK_GONE)[..] else { panic!("it ended") };
+    assert!(of_first.b >= alone[4], "{} ns charged of {}", of_first.b, alone[4]);
+}
+
+/// The kernel hands the mutex over to the task that has waited longest, which has no budget left.
+#[test]
+fn a_task_lends_to_the_next_holder_when_the_mutex_passes_to_it() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let file = scratch.path("shared");
+    Shared::create(&file, true);
+    let mut set = "cpu = 0\npolicy = \"fp\"\nduration = \"400ms\"\n".to_owned();
+    for (n, budget, time) in [(0, 100, 100), (1, 10, 30_000), (2, 10, 60_000)] {
+        let words = format!(
+            "period = \"500ms\"\nbudget = \"{budget}ms\"\noffset = \"{}ms\"\npriority = {}",
+            (2 - n) * 40,
+            9 - n
+        );
+        set += &task(&format!("task {n}"), &words, &file, &format!("chain 4 {time}"));
+    }
+    let trace = traced(&scratch, &set);
+    let lends = lending(&trace);
+    let [(_, _, 1, 2), (_, passes, 0, 2), (passed, to, 0, 1)] = lends[..] else {
+        panic!("{lends:?}")
+    };
+    assert_eq!(passes, passed);
+    let alone = executed(&trace, 3, passed, to);
+    // The switch from task 2 takes some microseconds.
+    assert!(alone[0] == 0 && alone[2] < MS / 10, "{alone:?}");
+    assert!((30 * MS..31 * MS).contains(&alone[1]), "{alone:?}");
+}
+
+#[test]
+fn a_holder_that_is_killed_while_another_task_lends_to_it_leaves_the_mutex() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let file = scratch.path("shared");
+    let shared = Shared::create(&file, true);
+    let times = |period, budget, offset, priority| {
+        format!(
+            "period = \"{period}ms\"\nbudget = \"{budget}ms\"\noffset = \"{offset}ms\"\n\
+             priority = {priority}"
+        )
+    };
+    let set = [
+        "cpu = 0\npolicy = \"fp\"\nduration = \"300ms\"\n",
+        &task("waits", &times(100, 40, 30, 2), &file, "round 0 1 0 20000 1000 40000"),
+        // Its own budget is exhausted before.
+        &task("dies", &times(500, 10, 0, 1), &file, "die-with-lock 30000"),
+    ];
+    let trace = traced(&scratch, &set.concat());
+    assert_eq!(shared.inherited.load(SeqCst), 1);
+    assert!(shared.figures(0).0 >= 12, "{:?}", shared.figures(0));
+    let lends = lending(&trace);
+    let [(from, to, 0, 1)] = lends[..] else { panic!("{lends:?}") };
+    assert!((15 * MS..25 * MS).contains(&executed(&trace, 2, from, to)[1]));
+    let gone = trace.records.iter().filter(|r| r.kind == kind::TASK_GONE && r.small == 1);
+    assert_eq!(gone.count(), 1);
+}
