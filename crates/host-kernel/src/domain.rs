@@ -29,6 +29,7 @@ use punctual_taskset::Overrun;
 use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
 use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::KernelGsi;
+use crate::lending::Lend;
 use crate::members;
 use crate::policy_swap::{self, DomainSwap, Swapped};
 use crate::programs::Programs;
@@ -88,6 +89,8 @@ pub(crate) enum Command {
     Gone(TaskId),
     /// Other policies for groups.
     Swap(Box<DomainSwap>),
+    /// One task lends its jobs to another one, or to none any more.
+    Lend(Lend),
     /// One more poll, and the end.
     Stop,
 }
@@ -385,6 +388,7 @@ impl Domain<'_> {
         loop {
             match command {
                 Ok(Command::Gone(task)) => self.allocators.remove(&mut self.gsi, task),
+                Ok(Command::Lend(lend)) => lend.execute(&self.gsi.channel()),
                 Ok(Command::Swap(swap)) => self.swap(*swap, bell.is_some())?,
                 Ok(Command::Begin(_)) => {}
                 Ok(Command::Stop) | Err(true) => return Ok(true),

@@ -78,6 +78,13 @@ impl CommandChannel<'_> {
         self.send(Command::ReleaseEnd { task: task.0, flags })
     }
 
+    /// Has the jobs of `task` execute `to` in its place and be charged for it, until another call;
+    /// `None`: no longer.
+    pub fn lend(&self, task: TaskId, to: Option<TaskId>) -> Result<(), Refusal> {
+        let to = to.unwrap_or(TaskId::NONE).0;
+        self.try_send(Command::TaskLend { task: task.0, to }).map(drop)
+    }
+
     /// Has the kernel execute a command; the call with its results.
     fn call(&self, command: Command) -> Call {
         let mut call = Call::new(self.domain, command);

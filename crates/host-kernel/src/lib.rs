@@ -32,6 +32,7 @@ mod host;
 mod kernel;
 mod kernel_btf;
 mod lateness;
+mod lending;
 mod limits;
 pub mod machine;
 mod members;

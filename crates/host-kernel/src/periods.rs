@@ -131,6 +131,11 @@ impl DomainPeriods {
         self.places.get(task as usize).copied().filter(|&p| p != usize::MAX)
     }
 
+    /// The number in the dispatcher of the task at this place.
+    pub fn number(&self, place: usize) -> Option<TaskId> {
+        self.places.iter().position(|&p| p == place).map(|number| TaskId(number as u32))
+    }
+
     /// Records that follow those before.
     pub fn records(&mut self, records: &[Record]) {
         for r in records {

@@ -62,6 +62,12 @@ impl RunState {
         self.traces.get(&domain).into_iter().for_each(|trace| trace.records(records));
     }
 
+    /// A task's number in its dispatcher, which has not removed it.
+    pub fn number(&self, index: usize) -> Option<TaskId> {
+        let periods = self.periods.get(&self.set.tasks[index].domain.0)?;
+        periods.number(index).filter(|_| !self.gone[index])
+    }
+
     /// Whether the dispatcher has removed a task, all threads of which are gone.
     pub fn is_gone(&self, index: usize) -> bool {
         self.gone[index]

@@ -97,6 +97,12 @@ pub(crate) trait Driver {
         ))
     }
 
+    /// Has the jobs of a task execute another one and be charged for it; `None`: no longer.
+    fn lend(&mut self, index: u32, to: Option<u32>) -> Result<(), Diagnostic> {
+        let _ = (index, to);
+        Err(Diagnostic::usage("this host lends no jobs by request", "use the kernel host"))
+    }
+
     /// Prepares a thread that exists already to become a task on this CPU.
     fn prepare_entry(&self, domain: DomainId) -> Result<user::Entry, Diagnostic> {
         let _ = domain;

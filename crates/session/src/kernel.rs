@@ -47,6 +47,10 @@ impl Driver for KernelDriver {
         self.0.swap_policies(to)
     }
 
+    fn lend(&mut self, index: u32, to: Option<u32>) -> Result<(), Diagnostic> {
+        self.0.lend(index as usize, to.map(|to| to as usize))
+    }
+
     fn finish(self: Box<Self>, sink: &mut dyn FnMut(RunEvent)) -> Result<HostOutcome, Diagnostic> {
         let Outcome { ended, events, lateness, notes, exit } = self.0.finish(sink)?;
         let kernel_dispatcher = lateness.map(|l| KernelDispatcherStats {

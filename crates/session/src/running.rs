@@ -246,6 +246,16 @@ impl RunningSet {
         Ok(changes)
     }
 
+    /// Has the jobs of the task at this place execute the task at place `to` and be charged for it,
+    /// until another call or the end of one of them; `None`: no longer.
+    ///
+    /// # Errors
+    /// The tasks are of different CPUs, one of them has ended, or `to` lends to the task already; a
+    /// host other than the kernel host.
+    pub fn lend(&mut self, place: usize, to: Option<usize>) -> Result<(), Diagnostic> {
+        self.driver.lend(place as u32, to.map(|to| to as u32))
+    }
+
     /// Prepares a thread of this program to become a task on this CPU ([`Execution::Entered`]).
     ///
     /// # Errors

@@ -4,7 +4,10 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::Ordering::SeqCst;
+use std::time::Duration;
 
+use punctual_session::{HostKind, RunOptions, RunningSet, Session, StartOutcome, TraceFiles};
+use punctual_taskset::TaskSet;
 use punctual_trace::kind::{self, event};
 use punctual_trace::{Record, Trace};
 
@@ -226,4 +229,74 @@ fn a_holder_that_is_killed_while_another_task_lends_to_it_leaves_the_mutex() {
     assert!((15 * MS..25 * MS).contains(&executed(&trace, 2, from, to)[1]));
     let gone = trace.records.iter().filter(|r| r.kind == kind::TASK_GONE && r.small == 1);
     assert_eq!(gone.count(), 1);
+}
+
+/// Starts a set in this process.
+fn start_here(text: &str, path: &Path) -> Box<RunningSet> {
+    let set = TaskSet::parse(text, "set.toml").expect("it is in order");
+    let traces = Some(TraceFiles::create(path, &set).expect("room"));
+    let options = RunOptions { traces, ..RunOptions::default() };
+    let admitted = Session::new(set, HostKind::Kernel).and_then(|s| s.admit(false));
+    match admitted.expect("it fits").start(options).expect("it starts") {
+        StartOutcome::Running(running) => running,
+        StartOutcome::NotPossible(why, _) => panic!("{}", why.reason),
+    }
+}
+
+#[test]
+fn a_task_lends_by_request_until_another_one() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let scratch = Scratch::new();
+    let path = scratch.path("trace");
+    let task = |name: &str, budget, command: &[String]| {
+        format!(
+            "[[task]]\nname = \"{name}\"\nperiod = \"50ms\"\nbudget = \"{budget}ms\"\n\
+             command = {}\n",
+            list(command)
+        )
+    };
+    let sleeps = ["sleep", "60"].map(str::to_owned);
+    let set = [
+        "cpu = 0\npolicy = \"edf\"\n",
+        &task("sleeps", 15, &sleeps),
+        &task("spins", 5, &adversarial("spin")),
+        "[[task]]\nname = \"works\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
+         work = { spin = \"1ms\" }\n",
+    ];
+    let mut running = start_here(&set.concat(), &path);
+    let wait = |running: &mut RunningSet, ms| {
+        let until = running.now() + ms * MS;
+        while running.now() < until {
+            running.poll_for(Duration::from_millis(10), &mut |_| {}).expect("it runs");
+        }
+    };
+    wait(&mut running, 200);
+    running.lend(0, Some(1)).expect("it lends");
+    let refused = running.lend(1, Some(0)).expect_err("a cycle");
+    assert!(refused.cause.contains("would lend to itself"), "{refused}");
+    wait(&mut running, 200);
+    running.lend(0, None).expect("it lends no longer");
+    wait(&mut running, 200);
+    running.lend(0, Some(2)).expect("it lends");
+    wait(&mut running, 100);
+    let results = running.finish(&mut |_| {}).expect("it ends").results;
+    replays(&path);
+    let trace = trace(&path);
+    let lends = lending(&trace);
+    let [(from, to, 0, 1), ..] = lends[..] else { panic!("{lends:?}") };
+    // 5 ms of each 50 ms, and 15 ms more while the other task lends.
+    let share = |from: u64, to: u64| executed(&trace, 3, from, to)[1] * 1_000 / (to - from);
+    let shares = [share(from - 150 * MS, from), share(from, to), share(to, to + 150 * MS)];
+    for (share, expected) in shares.into_iter().zip([100u64, 400, 100]) {
+        assert!(share.abs_diff(expected) <= 60, "{shares:?}");
+    }
+    // Each was charged for its own jobs, whichever task they executed.
+    let [lender, spins, works] = &results.tasks[..] else { panic!("three tasks") };
+    assert!(lender.received_ns >= 45 * MS, "{lender:?}");
+    assert!(spins.received_ns <= spins.periods * 5 * MS + MS, "{spins:?}");
+    // A task that waits for its release executes for no other one: 1 ms of each 10 ms.
+    let end = trace.records.iter().filter_map(Record::at).max().expect("records");
+    let worked = executed(&trace, 3, end - 90 * MS, end)[2];
+    assert!((8 * MS..=11 * MS).contains(&worked), "{worked} ns");
+    assert_eq!(works.misses, 0, "{works:?}");
 }
