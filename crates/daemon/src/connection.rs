@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_service::message::{send, Answer, Call, MessageReader};
+use punctual_service::message::{send, Call, CallReply, MessageReader};
 use punctual_service::{
     ReserveReply, ServiceError, TaskRequest, DESCRIPTION, INTERFACE, MESSAGE_LIMIT,
 };
@@ -128,7 +128,7 @@ impl Client {
             Err(Refusal::Common(name, parameter, value)) => {
                 let parameters = Map::from_iter([(parameter.to_owned(), Value::String(value))]);
                 let error = Some(format!("{COMMON}.{name}"));
-                send(stream, &Answer { parameters: Some(parameters), error })
+                send(stream, &CallReply { parameters: Some(parameters), error })
             }
         }
     }

@@ -39,7 +39,8 @@ pub struct ServeOptions {
 }
 
 /// Serves until SIGTERM or SIGINT; then everything is released. SIGHUP reads the configuration
-/// again. `ready` is called once clients can connect, with the socket's path if it is not systemd's.
+/// again. `ready` is called once clients can connect, with the socket's path if the socket is not
+/// systemd's.
 ///
 /// # Errors
 /// The configuration is wrong; no socket can be made; another service listens there.

@@ -9,7 +9,7 @@ use punctual_diagnostic::Diagnostic;
 use serde::de::DeserializeOwned;
 use serde_json::{json, Map, Value};
 
-use crate::message::{send, Answer, Call, MessageReader};
+use crate::message::{send, Call, CallReply, MessageReader};
 use crate::{
     EventsReply, ReservationInfo, ReserveReply, ServiceError, StatusReply, TaskRequest, INTERFACE,
     SOCKET,
@@ -150,7 +150,7 @@ impl ServiceClient {
         serde_json::from_value(Value::Object(parameters)).map_err(broken)
     }
 
-    fn exchange(&mut self, call: &Call) -> io::Result<Answer> {
+    fn exchange(&mut self, call: &Call) -> io::Result<CallReply> {
         send(&mut self.stream, call)?;
         let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the connection ended");
         let message = self.reader.next(&mut self.stream)?.ok_or_else(ended)?;

@@ -27,7 +27,7 @@ pub struct Call {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Answer {
+pub struct CallReply {
     /// Those of the method, or of the error.
     #[serde(default)]
     pub parameters: Option<Map<String, Value>>,
