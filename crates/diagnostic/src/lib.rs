@@ -70,7 +70,7 @@ pub struct Diagnostic {
     pub cause: String,
     /// What to do about it, as exactly as is known: one phrase without a full stop.
     pub help: String,
-    /// The kernel's error number, when a system call was refused.
+    /// The error number: the kernel's, when a system call was refused, or that of the C interface.
     pub errno: Option<i32>,
     located: Option<Box<Located>>,
     source: Option<Arc<dyn Error + Send + Sync>>,
