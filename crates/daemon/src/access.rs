@@ -4,7 +4,7 @@
 //! cpus = [2, 3]            # where reservations are made; all CPUs, if it is missing
 //!
 //! [[allow]]                # the first entry that matches a user holds
-//! group = "audio"          # or: user = "ann"
+//! group = "audio"          # or: user = "ann"; also numbers, as texts
 //! share = "40%"            # of each CPU, all reservations of the user together
 //! cpus = [3]               # of those above; all of them, if it is missing
 //! ```
@@ -120,12 +120,12 @@ impl AccessRules {
             let span = entry.span();
             let entry = entry.into_inner();
             let who = match (&entry.user, &entry.group) {
-                (Some(user), None) => match uzers::get_user_by_name(user) {
-                    Some(user) => Who::User(user.uid()),
+                (Some(user), None) => match user_number(user) {
+                    Some(uid) => Who::User(uid),
                     None => return fail(span, format!("there is no user {user:?}"), "add it"),
                 },
-                (None, Some(group)) => match uzers::get_group_by_name(group) {
-                    Some(group) => Who::Group(group.gid()),
+                (None, Some(group)) => match group_number(group) {
+                    Some(gid) => Who::Group(gid),
                     None => return fail(span, format!("there is no group {group:?}"), "add it"),
                 },
                 _ => {
@@ -174,6 +174,14 @@ impl AccessRules {
             _ => 0,
         }
     }
+}
+
+fn user_number(name: &str) -> Option<u32> {
+    name.parse().ok().or_else(|| Some(uzers::get_user_by_name(name)?.uid()))
+}
+
+fn group_number(name: &str) -> Option<u32> {
+    name.parse().ok().or_else(|| Some(uzers::get_group_by_name(name)?.gid()))
 }
 
 /// `"12.5%"` as parts per million: more than 0 and at most 90 %, to a hundredth of a percent.

@@ -10,7 +10,7 @@ use serde_json::{json, Value};
 
 use crate::machine::{permitted_cpu, Random};
 use crate::process::eventually;
-use crate::service::{Service, SERVICE_NEEDS};
+use crate::service::{as_user, Service, SERVICE_NEEDS};
 use crate::victim::Victim;
 
 fn connect(service: &Service) -> UnixStream {
@@ -176,16 +176,11 @@ fn a_user_has_a_limited_number_of_connections_and_root_gets_in_all_the_same() {
     let service = Service::start(cpu.0);
     // A thread of an ordinary user holds 100 connections, and says nothing on them.
     let socket = service.socket.clone();
-    let connect_as_user = move || {
-        let user = crate::privileges::UNPRIVILEGED;
-        // SAFETY: a system call without memory; unlike the library's it is for this thread alone.
-        assert_eq!(unsafe { libc::syscall(libc::SYS_setresuid, user, user, user) }, 0);
+    let held = as_user(move || {
         let held = (0..100).map(|_| UnixStream::connect(&socket).expect("it serves"));
-        let held: Vec<UnixStream> = held.collect();
-        held.iter().for_each(|stream| stream.set_nonblocking(true).expect("a socket"));
-        held
-    };
-    let held = std::thread::spawn(connect_as_user).join().expect("it connects");
+        held.collect::<Vec<UnixStream>>()
+    });
+    held.iter().for_each(|stream| stream.set_nonblocking(true).expect("a socket"));
     let closed = || held.iter().filter(|s| matches!((&**s).read(&mut [0]), Ok(0))).count();
     eventually("all but 64 are closed", || closed() == 36);
     service.client().status().expect("root is served");
