@@ -71,7 +71,7 @@ vm-compare:
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/compare $(COMPARE)
 
-# The command, its man pages and shell completions, the units of the service, the header for
+# The command, its man pages and shell completions, roles, the units of the service, the header for
 # policies in C, and libpunctual with its header and man pages.
 PREFIX := /usr/local
 SHARE = $(DESTDIR)$(PREFIX)/share
@@ -85,6 +85,8 @@ install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
 	install -D -m 644 crates/plugin/include/punctual_policy.h \
 		$(DESTDIR)$(PREFIX)/include/punctual_policy.h
+	install -d $(DESTDIR)$(PREFIX)/lib/punctual/roles.d
+	install -m 644 roles.d/*.toml $(DESTDIR)$(PREFIX)/lib/punctual/roles.d
 	install -d $(SHARE)/man/man1 $(SHARE)/bash-completion/completions \
 		$(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
 	$(PUNCTUAL) man $(SHARE)/man/man1

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use punctual_service::ServiceClient;
 use punctual_sys::sched;
-use punctual_taskset::{parse_duration, Body, Loaded, Overrides, Overrun, TaskSet};
+use punctual_taskset::{parse_duration, Body, Loaded, Overrides, Overrun, RoleFolders, TaskSet};
 
 use crate::args::{HostArg, Instead, OverrunArg, Run};
 use crate::plugin::policy_named;
@@ -34,7 +34,8 @@ pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
 pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
     let Instead { cpu, policy } = instead;
     let policy = policy.as_deref().map(policy_named).transpose()?.map(str::to_owned);
-    Loaded::load(file, &Overrides { cpu: *cpu, default_cpu: Some(last_cpu()), policy })
+    let roles = RoleFolders::default();
+    Loaded::load(file, &Overrides { cpu: *cpu, default_cpu: Some(last_cpu()), policy, roles })
 }
 
 /// The CPU of which the service has promised least, of those on which the caller may reserve.

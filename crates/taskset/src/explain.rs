@@ -114,6 +114,8 @@ impl Found<'_, '_> {
         let lower = key.to_lowercase();
         let meant = meant(&lower, &ALIASES, known);
         let owner = match self.path[..] {
+            // A set has a task at its top, a role is one.
+            [_] if !known.contains(&"task") => "a role",
             [_] => "the top of a file",
             [Part::Key("task"), _, _] => "a task",
             [Part::Key("group"), _, _] => "a group",
@@ -131,6 +133,7 @@ impl Found<'_, '_> {
                 "the top of a file",
                 "name" | "period" | "budget" | "deadline" | "priority" | "work" | "command" | "pid",
             ) => "it belongs to a task: move it below a [[task]] line".to_owned(),
+            ("a role", "name") => "remove it: the name of a role is that of its file".to_owned(),
             ("a group", "weight") => {
                 "remove it: tasks have weights, below a group with policy = \"wfq\" or \"sfq\"; a \
                  group has period and budget"
@@ -267,8 +270,11 @@ impl Found<'_, '_> {
 }
 
 /// What a string may be that is none.
-const EXAMPLES: [(&str, &str); 6] = [
+const EXAMPLES: [(&str, &str); 9] = [
     ("name", "servo"),
+    ("role", "audio-render"),
+    ("policy", "edf"),
+    ("description", "renders sound"),
     ("domain", "partitioned"),
     ("overrun", "carry"),
     ("server", "deferrable"),

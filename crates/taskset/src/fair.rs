@@ -176,8 +176,9 @@ pub(crate) fn weight(
     weight
 }
 
-fn keys_of_periods(task: &Task) -> [(&'static str, Option<&Span>); 8] {
+fn keys_of_periods(task: &Task) -> [(&'static str, Option<&Span>); 9] {
     [
+        ("role", place(&task.role)),
         ("period", place(&task.period)),
         ("budget", place(&task.budget)),
         ("deadline", place(&task.deadline)),

@@ -123,12 +123,13 @@ pub(crate) struct Set {
         {
             "if": { "required": ["weight"] },
             "then": { "not": { "anyOf": [
+                { "required": ["role"] },
                 { "required": ["period"] }, { "required": ["budget"] },
                 { "required": ["deadline"] }, { "required": ["overrun"] },
                 { "required": ["server"] }, { "required": ["jitter"] },
                 { "required": ["blocking"] }
             ] } },
-            "else": { "required": ["period", "budget"] }
+            "else": { "anyOf": [{ "required": ["role"] }, { "required": ["period", "budget"] }] }
         },
         {
             "if": { "required": ["server"], "properties": { "server": { "const": "adaptive" } } },
@@ -144,6 +145,14 @@ pub(crate) struct Set {
 pub(crate) struct Task {
     /// Unique among the tasks.
     pub(crate) name: Option<At<Name>>,
+    /// The role that gives the period, budget, deadline and overrun that the task has not itself.
+    #[schemars(extend(
+        "minLength" = 1,
+        "maxLength" = LONGEST_NAME,
+        "pattern" = r"^[^./][^/]*$",
+        "not" = { "pattern": r"^\s*$" }
+    ))]
+    pub(crate) role: Option<At<String>>,
     /// Time between releases, at least 100us.
     pub(crate) period: Option<At<Positive>>,
     /// Execution time promised, and allowed, in each period; at most the deadline.

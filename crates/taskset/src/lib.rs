@@ -2,7 +2,8 @@
 //!
 //! [`TaskSet::load`] reads a file, [`TaskSet::parse`] a text, [`TaskSet::single`] makes the set of
 //! one task that the command line describes. All three make the same checks, on which the analysis
-//! of a set relies. The format is described in `docs/task-set.md`.
+//! of a set relies. The format is described in `docs/task-set.md`. [`RoleFolders`] finds the roles
+//! of a machine, periods and budgets by name (`docs/roles.md`).
 
 mod arrival;
 mod arrival_gaps;
@@ -24,6 +25,8 @@ mod problems;
 mod reclaim;
 mod recording;
 pub mod registry;
+mod role;
+mod role_folders;
 mod rt_app;
 mod schema;
 mod server;
@@ -52,6 +55,8 @@ pub use objective::{Objective, ObjectiveError, ReleaseAttributes, LONGEST_OBJECT
 pub use reclaim::PART_FOR_TASKS;
 pub use recording::{LARGEST_RECORDING, MOST_RECORDED};
 pub use registry::{AdmissionTest, GroupDemand, MemberDemand, PolicyInfo};
+pub use role::Role;
+pub use role_folders::{FoundRole, RoleFolders, ROLES_VARIABLE, ROLE_FOLDERS};
 pub use schema::json_schema;
 pub use single::Single;
 pub use work::MOST_STEPS;

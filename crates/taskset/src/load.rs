@@ -10,7 +10,7 @@ use crate::duration::quote;
 use crate::explain::Explained;
 use crate::recording::Recordings;
 use crate::value::Whole;
-use crate::{cpus, error, explain, format, policy, rt_app, set, syntax, TaskSet};
+use crate::{cpus, error, explain, format, policy, rt_app, set, syntax, RoleFolders, TaskSet};
 use punctual_diagnostic::Diagnostic;
 
 /// The largest file that is read, in bytes (4 MiB): some 40,000 tasks.
@@ -26,6 +26,8 @@ pub struct Overrides {
     pub default_cpu: Option<u32>,
     /// The policy of group 0, instead of the file's.
     pub policy: Option<String>,
+    /// Where the roles are that tasks name.
+    pub roles: RoleFolders,
 }
 
 /// A task set, and what of its file is not in it.
@@ -46,32 +48,7 @@ impl Loaded {
     /// As [`TaskSet::load`]; and `options` that do not suit the set.
     pub fn load(path: impl AsRef<Path>, options: &Overrides) -> Result<Loaded, Diagnostic> {
         let path = path.as_ref();
-        let file = path.display().to_string();
-        let mut bytes = Vec::new();
-        // One byte more than is allowed tells "too large" without trusting the length a file
-        // claims.
-        let read = File::open(path)
-            .and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes));
-        if let Err(error) = read {
-            return Err(unreadable(&file, &error));
-        }
-        if bytes.len() > LARGEST_FILE {
-            return Err(too_large(&file));
-        }
-        match std::str::from_utf8(&bytes) {
-            Ok(text) => Loaded::parse(text, &file, options),
-            Err(error) => {
-                let good = error.valid_up_to();
-                let text = String::from_utf8_lossy(&bytes);
-                Err(error::at(
-                    &file,
-                    &text,
-                    &(good..good),
-                    format!("the file is not UTF-8 text: byte {:#04x}", bytes[good]),
-                    "save it as UTF-8",
-                ))
-            }
-        }
+        Loaded::parse(&text_of(path, "task-set file")?, &path.display().to_string(), options)
     }
 
     /// Reads the text of a task-set file.
@@ -80,7 +57,7 @@ impl Loaded {
     /// As [`TaskSet::parse`]; and `options` that do not suit the set.
     pub fn parse(text: &str, file_name: &str, options: &Overrides) -> Result<Loaded, Diagnostic> {
         if text.len() > LARGEST_FILE {
-            return Err(too_large(file_name));
+            return Err(too_large(file_name, "task-set file"));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         if let Some(policy) = &options.policy {
@@ -144,17 +121,40 @@ pub(crate) fn read(
     if let (None, None, Some(cpu)) = (&file.cpu, &file.cpus, options.cpu.or(options.default_cpu)) {
         file.cpu = Some(Whole(cpu.into()).into());
     }
-    set::check(&file, file_name, text, recordings)
+    set::check(file, file_name, text, recordings, &options.roles)
         .map_err(|problem| explain::problem(text, problem))
 }
 
-fn unreadable(file: &str, error: &std::io::Error) -> Diagnostic {
+/// The text of a file, which is to be a `kind` (`task-set file`).
+///
+/// # Errors
+/// It cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8.
+pub(crate) fn text_of(path: &Path, kind: &str) -> Result<String, Diagnostic> {
+    let file = path.display().to_string();
+    let mut bytes = Vec::new();
+    // One byte more than is allowed tells "too large" without trusting the length a file claims.
+    File::open(path)
+        .and_then(|open| open.take(LARGEST_FILE as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| unreadable(&file, kind, &error))?;
+    if bytes.len() > LARGEST_FILE {
+        return Err(too_large(&file, kind));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = error.utf8_error().valid_up_to();
+        let bytes = error.as_bytes();
+        let cause = format!("the file is not UTF-8 text: byte {:#04x}", bytes[good]);
+        let text = String::from_utf8_lossy(bytes);
+        error::at(&file, &text, &(good..good), cause, "save it as UTF-8")
+    })
+}
+
+fn unreadable(file: &str, kind: &str, error: &std::io::Error) -> Diagnostic {
     let (cause, help) = match error.kind() {
-        ErrorKind::NotFound => ("there is no such file", "check the path"),
+        ErrorKind::NotFound => ("there is no such file", "check the path".to_owned()),
         ErrorKind::PermissionDenied => {
-            ("the file may not be read", "give yourself the permission to read it")
+            ("the file may not be read", "give yourself the permission to read it".to_owned())
         }
-        ErrorKind::IsADirectory => ("it is a directory", "name a task-set file in it"),
+        ErrorKind::IsADirectory => ("it is a directory", format!("name a {kind} in it")),
         _ => {
             let cause = format!("the file cannot be read: {error}");
             return error::whole(file, cause, "name a readable file");
@@ -163,10 +163,10 @@ fn unreadable(file: &str, error: &std::io::Error) -> Diagnostic {
     error::whole(file, cause, help)
 }
 
-fn too_large(file: &str) -> Diagnostic {
+fn too_large(file: &str, kind: &str) -> Diagnostic {
     error::whole(
         file,
         format!("the file is larger than {} MiB", LARGEST_FILE >> 20),
-        format!("check that {} is a task-set file, or split it", quote(file)),
+        format!("check that {} is a {kind}, or split it", quote(file)),
     )
 }

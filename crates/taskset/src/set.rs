@@ -12,7 +12,7 @@ use crate::tree::{Tree, BUDGET_GROUPS, GROUPS};
 use crate::value::{At, Span};
 use crate::{
     cpus, group, policy, registry, server, task, BudgetGroupSpec, DomainSpec, GroupSpec,
-    PolicySpec, TaskSet, TaskSpec,
+    PolicySpec, RoleFolders, TaskSet, TaskSpec,
 };
 
 const NO_TASKS: (&str, &str) = (
@@ -25,12 +25,17 @@ const NO_TASKS: (&str, &str) = (
 /// # Errors
 /// The first problem in file order.
 pub(crate) fn check(
-    file: &Set,
+    mut file: Set,
     file_name: &str,
     text: &str,
     mut recordings: Recordings,
+    roles: &RoleFolders,
 ) -> Result<TaskSet, Problem> {
     let mut problems = Problems::new(text);
+    for table in file.task.iter_mut().flat_map(|list| &mut list.value) {
+        task::apply_role(&mut table.value.0, roles, &mut problems);
+    }
+    let file = &file;
     let domains = cpus::domains(file, file_name, text, &mut problems);
     let policy = policy::check(&file.policy, recordings.folder(), &mut problems);
     if let Some(duration) = file.duration.as_ref().filter(|duration| duration.0 == 0) {

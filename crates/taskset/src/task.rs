@@ -5,9 +5,9 @@ use crate::format::Task;
 use crate::problems::Problems;
 use crate::recording::Recordings;
 use crate::tree::Tree;
-use crate::value::{ns, At, Duration, Span};
+use crate::value::{ns, At, Duration, Span, Time, Word};
 use crate::{arrival, checks, cpus, fair, registry, server, windows, work, DomainId, DomainSpec};
-use crate::{Overrun, PolicySpec, TaskSpec};
+use crate::{Overrun, PolicySpec, RoleFolders, TaskSpec};
 
 /// What a task needs of the rest of its file; `None` is at fault there already.
 pub(crate) struct Context<'a> {
@@ -28,6 +28,25 @@ impl<'a> Context<'a> {
             None => self.policy,
         }
     }
+}
+
+/// Gives a task what it has not itself of the role that it names, at the place of that name.
+pub(crate) fn apply_role(task: &mut Task, folders: &RoleFolders, problems: &mut Problems<'_>) {
+    let Some(At { span, value: name }) = &task.role else { return };
+    let role = match folders.find(name) {
+        Ok(role) => role,
+        Err(error) => {
+            let place = error.place().map_or_else(String::new, |place| format!("{place}: "));
+            problems.fault(span, place + &error.cause, error.help);
+            return;
+        }
+    };
+    let at = |ns| At { span: span.clone(), value: Time(ns) };
+    let overrun = role.overrun.map(|word| At { span: span.clone(), value: Word(word) });
+    task.period.get_or_insert(at(role.period));
+    task.budget.get_or_insert(at(role.budget));
+    task.deadline = task.deadline.take().or(role.deadline.map(at));
+    task.overrun = task.overrun.take().or(overrun);
 }
 
 /// Checks a task: its name, and the whole of it, when they are not at fault.
@@ -163,11 +182,13 @@ fn missing(
     let budget = "add the execution time it may use per period, such as budget = \"5ms\"";
     let policy = context.policy_of(place.group);
     let shares = policy.is_some_and(PolicySpec::takes_weights);
+    // Where the role is at fault, that is reported.
+    let by_role = task.role.is_some();
     let weight = "add its part beside those of the other tasks, such as weight = 1";
     let required = [
         (task.name.is_some(), "a name", "add a name, such as name = \"servo\""),
-        (shares || task.period.is_some(), "a period", period),
-        (shares || task.budget.is_some(), "a budget", budget),
+        (shares || by_role || task.period.is_some(), "a period", period),
+        (shares || by_role || task.budget.is_some(), "a budget", budget),
         (!shares || task.weight.is_some(), "a weight", weight),
     ];
     if problems.missing(head, &required) {
