@@ -1,8 +1,9 @@
 //! The command line.
 
-use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use punctual_policies::policies;
 use punctual_session::HostKind;
+use punctual_taskset::Overrun;
 use std::path::PathBuf;
 
 use crate::args_fifo::FifoCommand;
@@ -10,6 +11,7 @@ use crate::args_measure::MeasureCommand;
 use crate::args_policy::PolicyCommand;
 use crate::args_profile::Profile;
 use crate::args_report::ReportArgs;
+use crate::args_role::RoleCommand;
 use crate::args_trace::TraceArgs;
 
 macro_rules! exit_codes {
@@ -27,6 +29,7 @@ macro_rules! exit_codes {
 punctual doctor                                      what is in the way of real time here\n  \
 punctual profile -- COMMAND                          which budget a program needs\n  \
 punctual run --period 20ms --budget 5ms -- COMMAND   give a program 5 ms in every 20\n  \
+punctual run --role NAME -- COMMAND                  the same, by a role of this machine\n  \
 punctual check SET.toml                              does it fit\n  \
 punctual run SET.toml                                run a task set (docs/task-set.md)\n  \
 punctual sim SET.toml --gantt                        the same in virtual time, drawn"))]
@@ -64,6 +67,8 @@ pub(crate) enum Command {
     Measure(MeasureCommand),
     /// Which scheduling policies and kinds of server there are
     Policy(PolicyCommand),
+    /// Which roles there are: periods and budgets by name, for `run --role`
+    Role(RoleCommand),
     /// FIFOs between tasks and other programs: make, list, read, write, remove them
     Fifo(FifoCommand),
     /// Serve all programs of this machine: reserve CPU time for them, within limits by user
@@ -95,8 +100,11 @@ pub struct Man {
     override_usage = concat!(
         "punctual run [OPTIONS] SET.toml\n",
         "       punctual run [OPTIONS] --period TIME --budget TIME -- COMMAND [ARG]...\n",
-        "       punctual run [OPTIONS] --period TIME --budget TIME --pid PID",
+        "       punctual run [OPTIONS] --period TIME --budget TIME --pid PID\n",
+        "       punctual run [OPTIONS] --role NAME [-- COMMAND [ARG]... | --pid PID]",
     ),
+    group(ArgGroup::new("releases").args(["period", "role"]).multiple(true)),
+    group(ArgGroup::new("execution").args(["budget", "role"]).multiple(true)),
     after_help = concat!("Times are a number and a unit: 250us, 1ms, 1.5s, 2min.\n\n\
                           With -- COMMAND the standard streams are the command's: the results go \
                           to standard error (as those of time(1) do); with --json they go to \
@@ -110,28 +118,33 @@ pub struct Man {
 )]
 pub(crate) struct Run {
     /// Task-set file (TOML; docs/task-set.md)
-    #[arg(value_name = "SET.toml", conflicts_with_all = ["period", "budget", "pid", "argv"])]
+    #[arg(value_name = "SET.toml")]
+    #[arg(conflicts_with_all = ["role", "period", "budget", "pid", "argv"])]
     pub file: Option<PathBuf>,
 
+    /// Period, budget, deadline, overrun policy, CPU and scheduling policy of this role, where no
+    /// option gives another one (`punctual role list`; docs/roles.md)
+    #[arg(long, value_name = "NAME")]
+    pub role: Option<String>,
     /// Time between releases
-    #[arg(long, value_name = "TIME", requires = "budget")]
+    #[arg(long, value_name = "TIME", requires = "execution")]
     pub period: Option<String>,
     /// Execution time per period: guaranteed, and no more than that
-    #[arg(long, value_name = "TIME", requires = "period")]
+    #[arg(long, value_name = "TIME", requires = "releases")]
     pub budget: Option<String>,
     /// Relative deadline [default: the period]
-    #[arg(long, value_name = "TIME", requires = "budget")]
+    #[arg(long, value_name = "TIME", requires = "execution")]
     pub deadline: Option<String>,
     #[command(flatten)]
     pub instead: Instead,
     /// What happens when the budget is used up before the task is done
-    #[arg(long, value_enum, value_name = "POLICY", requires = "budget")]
+    #[arg(long, value_enum, value_name = "POLICY", requires = "execution")]
     pub overrun: Option<OverrunArg>,
     /// Adopt this running process, with its threads and children, instead of starting a command
     #[arg(
         long,
         value_name = "PID",
-        requires = "budget",
+        requires = "execution",
         conflicts_with = "argv",
         allow_negative_numbers = true
     )]
@@ -186,7 +199,7 @@ pub(crate) struct Run {
     pub strict: bool,
 
     /// Command to start, with its arguments
-    #[arg(last = true, value_name = "COMMAND", requires = "budget")]
+    #[arg(last = true, value_name = "COMMAND", requires = "execution")]
     pub argv: Vec<String>,
 }
 
@@ -215,6 +228,17 @@ pub enum OverrunArg {
     Skip,
     Background,
     Signal,
+}
+
+impl From<OverrunArg> for Overrun {
+    fn from(overrun: OverrunArg) -> Overrun {
+        match overrun {
+            OverrunArg::Carry => Overrun::Carry,
+            OverrunArg::Skip => Overrun::Skip,
+            OverrunArg::Background => Overrun::Background,
+            OverrunArg::Signal => Overrun::Signal,
+        }
+    }
 }
 
 /// Where the commands' output goes.

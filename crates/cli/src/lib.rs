@@ -34,6 +34,7 @@ mod args_measure;
 mod args_policy;
 mod args_profile;
 mod args_report;
+mod args_role;
 mod args_trace;
 mod check;
 mod clean;
@@ -57,6 +58,7 @@ mod progress;
 mod reload;
 mod replay;
 mod report;
+mod role;
 mod run;
 #[cfg(test)]
 mod schema;
@@ -80,6 +82,7 @@ use args::{Cli, Command};
 use args_fifo::FifoAction;
 use args_measure::Instrument;
 use args_policy::PolicyAction;
+use args_role::RoleAction;
 use output::Caller;
 
 /// The command line of `punctual`, on the arguments of this program, with the program's own
@@ -132,6 +135,10 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
             PolicyAction::Show(args) => caller.finish(policy::show(args)),
             PolicyAction::New(args) => caller.finish(policy_new::run(args)),
             PolicyAction::Header => caller.finish(Ok(policy::header())),
+        },
+        Command::Role(args) => match &args.action {
+            RoleAction::List(_) => caller.finish(role::list()),
+            RoleAction::Show(args) => caller.finish(role::show(args)),
         },
         Command::Fifo(args) => match &args.action {
             FifoAction::Create(args) => caller.finish(fifo::create(args)),

@@ -13,6 +13,7 @@ use crate::args::{Command, Run};
 use crate::args_measure::Instrument;
 use crate::args_policy::PolicyAction;
 use crate::args_profile::Profile;
+use crate::args_role::RoleAction;
 use crate::program;
 
 /// Exit codes (design, 5); those of errors are [`punctual_diagnostic::Kind`]'s.
@@ -81,6 +82,10 @@ impl Caller {
                 PolicyAction::List(list) => caller("policy", list.json),
                 PolicyAction::Show(show) => caller("policy", show.json),
                 PolicyAction::New(_) | PolicyAction::Header => caller("policy", false),
+            },
+            Command::Role(role) => match &role.action {
+                RoleAction::List(list) => caller("role", list.json),
+                RoleAction::Show(show) => caller("role", show.json),
             },
             Command::Fifo(fifo) => caller("fifo", fifo.action.json()),
             Command::Clean(clean) => caller("clean", clean.json),

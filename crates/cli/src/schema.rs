@@ -19,6 +19,7 @@ use crate::policy::PolicyResult;
 use crate::reload::ReloadResult;
 use crate::replay::ReplayResult;
 use crate::report::ReportResult;
+use crate::role::RoleResult;
 use crate::serve::ServiceStatus;
 use crate::trace::TraceResult;
 
@@ -63,6 +64,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("measure overhead", schema_for!(Envelope<OverheadResult>));
     is_published("profile", schema_for!(Envelope<ProfileResult>));
     is_published("policy", schema_for!(Envelope<PolicyResult>));
+    is_published("role", schema_for!(Envelope<RoleResult>));
     is_published("fifo", schema_for!(Envelope<FifoResult>));
     is_published("serve", schema_for!(Envelope<Option<ServiceStatus>>));
     is_published("clean", schema_for!(Envelope<CleanResult>));

@@ -5,9 +5,11 @@ use std::path::Path;
 
 use punctual_service::ServiceClient;
 use punctual_sys::sched;
-use punctual_taskset::{parse_duration, Body, Loaded, Overrides, Overrun, RoleFolders, TaskSet};
+use punctual_taskset::{
+    parse_duration, Body, Loaded, Overrides, Overrun, Role, RoleFolders, TaskSet,
+};
 
-use crate::args::{HostArg, Instead, OverrunArg, Run};
+use crate::args::{HostArg, Instead, Run};
 use crate::plugin::policy_named;
 use punctual_diagnostic::Diagnostic;
 
@@ -16,7 +18,11 @@ use punctual_diagnostic::Diagnostic;
 pub fn read(args: &Run) -> Result<Loaded, Diagnostic> {
     let mut loaded = match &args.file {
         Some(file) => load(file, &args.instead)?,
-        None => Loaded { set: single(args)?, unrepresented: Vec::new() },
+        None => {
+            let find = |name: &String| RoleFolders::default().find(name);
+            let role = args.role.as_ref().map(find).transpose()?;
+            Loaded { set: single(args, role.as_ref())?, unrepresented: Vec::new() }
+        }
     };
     if let Some(duration) = time(args.duration.as_deref(), "--duration")? {
         if duration == 0 {
@@ -55,44 +61,44 @@ pub fn time(text: Option<&str>, option: &str) -> Result<Option<u64>, Diagnostic>
     .transpose()
 }
 
-fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
-    let (Some(period), Some(budget)) =
-        (time(args.period.as_deref(), "--period")?, time(args.budget.as_deref(), "--budget")?)
-    else {
+/// The set of the one task that the options describe; a role has what they leave out.
+fn single(args: &Run, role: Option<&Role>) -> Result<TaskSet, Diagnostic> {
+    let period = time(args.period.as_deref(), "--period")?.or(role.map(|role| role.period));
+    let budget = time(args.budget.as_deref(), "--budget")?.or(role.map(|role| role.budget));
+    let (Some(period), Some(budget)) = (period, budget) else {
         return Err(Diagnostic::usage(
             "nothing to run",
-            "name a task-set file, or give --period and --budget with -- COMMAND or --pid PID",
+            "name a task-set file, or give --period and --budget, or --role, with -- COMMAND or \
+             --pid PID",
         ));
     };
     let body = match args.pid {
         Some(pid) => Body::Pid(pid),
         None if args.argv.is_empty() => {
             return Err(Diagnostic::usage(
-                "--period and --budget of what?",
+                "period and budget of what?",
                 "add -- COMMAND, or --pid PID of a running process",
             ))
         }
         None => Body::Command(args.argv.clone()),
     };
-    let cpu = match (args.instead.cpu, args.host) {
+    let cpu = match (args.instead.cpu.or(role.and_then(|role| role.cpu)), args.host) {
         (Some(cpu), _) => cpu,
         (None, HostArg::Service) => cpu_of_service()?,
         (None, _) => last_cpu(),
     };
     let mut single = TaskSet::single(period, budget, body).cpu(cpu);
-    if let Some(policy) = &args.instead.policy {
-        single = single.policy(policy_named(policy)?);
+    let policy = args.instead.policy.as_deref().map(policy_named).transpose()?;
+    if let Some(policy) = policy.or(role.and_then(|role| role.policy.as_deref())) {
+        single = single.policy(policy);
     }
-    if let Some(deadline) = time(args.deadline.as_deref(), "--deadline")? {
+    let deadline = time(args.deadline.as_deref(), "--deadline")?;
+    if let Some(deadline) = deadline.or(role.and_then(|role| role.deadline)) {
         single = single.deadline(deadline);
     }
-    if let Some(overrun) = args.overrun {
-        single = single.overrun(match overrun {
-            OverrunArg::Carry => Overrun::Carry,
-            OverrunArg::Skip => Overrun::Skip,
-            OverrunArg::Background => Overrun::Background,
-            OverrunArg::Signal => Overrun::Signal,
-        });
+    let overrun = args.overrun.map(Overrun::from);
+    if let Some(overrun) = overrun.or(role.and_then(|role| role.overrun)) {
+        single = single.overrun(overrun);
     }
     single.build()
 }
@@ -100,4 +106,41 @@ fn single(args: &Run) -> Result<TaskSet, Diagnostic> {
 /// The last CPU that we may use: the first ones have most interrupts.
 pub fn last_cpu() -> u32 {
     sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn an_option_replaces_its_value_of_the_role() {
+        let text = "period = \"10ms\"\nbudget = \"2ms\"\ndeadline = \"5ms\"\noverrun = \"skip\"\n\
+                    cpu = 3\npolicy = \"dm\"\n";
+        let role = Role::parse("audio", text, "audio.toml").expect("it is right");
+        let set = |options: &str| {
+            let words = ["punctual run --role audio", options, "-- true"].join(" ");
+            let cli = Cli::try_parse_from(words.split_whitespace()).expect("they are options");
+            let Command::Run(run) = cli.command else { panic!("it is run") };
+            let set = single(&run, Some(&role)).expect(options);
+            let task = set.tasks[0].clone();
+            let times = [task.period, task.budget, task.deadline].map(|ns| ns / 1_000_000);
+            (times, task.overrun, set.cpus()[0], set.policy.name)
+        };
+        let of_role = || ([10, 2, 5], Overrun::Skip, 3, "dm".to_owned());
+        assert_eq!(set(""), of_role());
+        let with = |change: fn(&mut ([u64; 3], Overrun, u32, String))| {
+            let mut want = of_role();
+            change(&mut want);
+            want
+        };
+        assert_eq!(set("--period 20ms"), with(|want| want.0[0] = 20));
+        assert_eq!(set("--budget 1ms"), with(|want| want.0[1] = 1));
+        assert_eq!(set("--deadline 8ms"), with(|want| want.0[2] = 8));
+        assert_eq!(set("--overrun carry"), with(|want| want.1 = Overrun::Carry));
+        assert_eq!(set("--cpu 0"), with(|want| want.2 = 0));
+        assert_eq!(set("--policy edf"), with(|want| want.3 = "edf".to_owned()));
+    }
 }
