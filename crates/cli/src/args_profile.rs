@@ -50,6 +50,16 @@ pub struct Profile {
     /// Write the proposal into this file, as a task set
     #[arg(long, short = 'o', value_name = "FILE")]
     pub write: Option<PathBuf>,
+    /// Write the proposal as the role of this name, for `punctual run --role` (docs/roles.md)
+    #[arg(long, value_name = "NAME")]
+    pub write_role: Option<String>,
+    /// The folder of the role [default: the first that roles are looked for in,
+    /// /etc/punctual/roles.d]
+    #[arg(long, value_name = "FOLDER", requires = "write_role")]
+    pub role_folder: Option<PathBuf>,
+    /// Replace the role if its folder has one of this name
+    #[arg(long, requires = "write_role")]
+    pub replace_role: bool,
     /// Results as JSON on standard output (docs/profile.md)
     #[arg(long)]
     pub json: bool,

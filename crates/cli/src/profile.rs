@@ -19,7 +19,9 @@ use crate::output::{self, Caller, Outcome, INTERRUPTED};
 use crate::progress::Progress;
 use crate::run::command_code;
 use crate::set;
+use role::RoleFile;
 
+mod role;
 mod text;
 
 pub fn run(args: &Profile) -> Result<Outcome<ProfileResult>, Diagnostic> {
@@ -33,6 +35,7 @@ pub fn run(args: &Profile) -> Result<Outcome<ProfileResult>, Diagnostic> {
     }
     // What cannot be written later is refused before the program is started.
     let file = args.write.as_deref().map(|path| Ok((path, open(path)?))).transpose()?;
+    let role = RoleFile::of(args)?;
     let stop = stop_on_signals()?;
     let until = Until { duration, stop: stop.clone() };
     let mut progress = Progress::new(args.quiet, duration);
@@ -49,7 +52,14 @@ pub fn run(args: &Profile) -> Result<Outcome<ProfileResult>, Diagnostic> {
     let mut result = result?;
     result.interrupted = stop.load(Ordering::Relaxed);
     let error = file.and_then(|(path, file)| write(&result, path, file).err());
-    Ok(outcome(args, result, &seen, error))
+    let written = role.map(|role| role.write(&result)).transpose();
+    let (note, error) = match written {
+        Ok(note) => (note.unwrap_or_default(), error),
+        Err(role) => (String::new(), error.or(Some(role))),
+    };
+    let mut outcome = outcome(args, result, &seen, error);
+    outcome.text += &note;
+    Ok(outcome)
 }
 
 fn target(args: &Profile) -> Result<Target, Diagnostic> {
@@ -107,6 +117,13 @@ fn cannot_write(path: &Path, error: std::io::Error) -> Diagnostic {
     )
 }
 
+fn no_proposal(path: &Path) -> Diagnostic {
+    Diagnostic::usage(
+        format!("{}: there is no proposal to write", path.display()),
+        "let the program do for longer what it is to do under a budget",
+    )
+}
+
 /// Opens the file of the proposal; what it has stays until there is one.
 fn open(path: &Path) -> Result<File, Diagnostic> {
     let mut options = OpenOptions::new();
@@ -115,12 +132,7 @@ fn open(path: &Path) -> Result<File, Diagnostic> {
 }
 
 fn write(result: &ProfileResult, path: &Path, mut file: File) -> Result<(), Diagnostic> {
-    let Some(proposal) = &result.proposal else {
-        return Err(Diagnostic::usage(
-            format!("{}: there is no proposal to write", path.display()),
-            "let the program do for longer what it is to do under a budget",
-        ));
-    };
+    let proposal = result.proposal.as_ref().ok_or_else(|| no_proposal(path))?;
     let comment = format!("# {}\n", text::verdict(result));
     file.set_len(0)
         .and_then(|()| file.write_all((comment + &proposal.set).as_bytes()))

@@ -1,4 +1,5 @@
-//! `punctual role`, `punctual run --role` and tasks with a role, in virtual time.
+//! `punctual role`, `punctual run --role` and tasks with a role, in virtual time; and what
+//! `punctual profile --write-role` refuses. What it writes needs root: tests/real.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -169,4 +170,27 @@ fn a_task_of_a_set_may_have_a_role() {
     assert_eq!(code, Some(0), "{document:#}");
     let task = &document["result"]["tasks"][0];
     assert_eq!((&task["period_ns"], &task["budget_ns"]), (&40_000_000.into(), &3_000_000.into()));
+}
+
+#[test]
+fn a_profile_refuses_a_role_that_it_could_not_write_before_it_starts_the_program() {
+    let machine = Machine::new();
+    let started = machine.folder("started");
+    let file = path(&machine.write("sets", "file", ""));
+    let below_a_file = format!("{file}/roles.d");
+    let cases: [(&[&str], &str); 4] = [
+        (&["--write-role", "video"], "there is a role"),
+        (&["--write-role", "a/b"], "is not the name of a role"),
+        (&["--write-role", "new", "--role-folder", &below_a_file], "cannot be written"),
+        (&["--role-folder", &file], "--write-role"),
+    ];
+    for (options, text) in cases {
+        let command = ["--", "touch", started.to_str().unwrap()];
+        let ended = machine.punctual(&[&["profile"], options, &command].concat());
+        let error = String::from_utf8(ended.stderr).unwrap();
+        assert!(matches!(ended.status.code(), Some(2 | 125)), "{options:?}: {error}");
+        assert!(error.contains(text), "{text}: {error}");
+        assert!(!started.exists(), "{options:?}");
+    }
+    assert_eq!(fs::read_dir(machine.folder("etc")).unwrap().count(), 1, "only video.toml");
 }

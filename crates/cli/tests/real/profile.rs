@@ -118,6 +118,32 @@ fn a_program_without_a_period_is_said_to_have_none() {
 }
 
 #[test]
+fn a_proposal_is_written_as_a_role_and_replaces_none_without_being_asked() {
+    if !permitted(&NEEDS) || !is_possible() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let (folder, file) = (scratch.path("roles.d"), scratch.path("roles.d/greedy.toml"));
+    let options = ["--quiet", "--duration", "2s", "--write-role", "greedy", "--role-folder"];
+    let write = |more: &[&str]| {
+        profile(&[&options, &[folder.as_str()][..], more].concat(), &adversarial("spin"))
+    };
+    let first = write(&[]);
+    first.assert_code(124).assert_nothing_left(&[]);
+    assert!(first.err.contains("Written as the role greedy"), "{}", first.err);
+    let role = punctual_taskset::Role::load(&file).unwrap();
+    assert_eq!((role.period, role.policy, role.cpu), (20_000_000, None, None));
+    let text = std::fs::read_to_string(&file).unwrap();
+    let again = write(&[]);
+    again.assert_code(125);
+    assert!(again.err.contains("there is a role"), "{}", again.err);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+    write(&["--replace-role", "--policy", "rm"]).assert_code(124);
+    assert_eq!(punctual_taskset::Role::load(&file).unwrap().policy.as_deref(), Some("rm"));
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing temporary is left");
+}
+
+#[test]
 fn a_program_that_never_waits_is_offered_shares_and_one_that_sleeps_nothing() {
     if !permitted(&NEEDS) || !is_possible() {
         return;
