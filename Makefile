@@ -80,7 +80,8 @@ INSTALLED = $(DESTDIR)$(PREFIX)/bin/punctual $(DESTDIR)$(PREFIX)/include/punctua
 	$(SHARE)/man/man1/punctual.1 $(SHARE)/man/man1/punctual-*.1 \
 	$(SHARE)/bash-completion/completions/punctual $(SHARE)/zsh/site-functions/_punctual \
 	$(SHARE)/fish/vendor_completions.d/punctual.fish \
-	$(UNITS)/punctuald.socket $(UNITS)/punctuald.service
+	$(UNITS)/punctuald.socket $(UNITS)/punctuald.service \
+	$(addprefix $(DESTDIR)$(PREFIX)/lib/punctual/,$(wildcard roles.d/*.toml))
 install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
 	install -D -m 644 crates/plugin/include/punctual_policy.h \
