@@ -118,9 +118,12 @@ fn spin<'a>(period: &'a str, budget: &'a str) -> Vec<&'a str> {
 /// Calls `f` in a thread of an ordinary user.
 pub fn as_user<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     let of_user = move || {
-        // SAFETY: a system call without memory; unlike the library's it is for this thread alone.
-        let set =
-            unsafe { libc::syscall(libc::SYS_setresuid, UNPRIVILEGED, UNPRIVILEGED, UNPRIVILEGED) };
+        let number = UNPRIVILEGED;
+        // SAFETY: system calls without memory; unlike the library's they are for this thread alone.
+        let set = unsafe {
+            libc::syscall(libc::SYS_setresgid, number, number, number)
+                | libc::syscall(libc::SYS_setresuid, number, number, number)
+        };
         assert_eq!(set, 0);
         f()
     };

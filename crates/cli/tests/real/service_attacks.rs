@@ -3,12 +3,15 @@
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use punctual_service::{TaskRequest, MESSAGE_LIMIT};
 use serde_json::{json, Value};
 
 use crate::machine::{permitted_cpu, Random};
+use crate::privileges::UNPRIVILEGED;
 use crate::process::eventually;
 use crate::service::{as_user, Service, SERVICE_NEEDS};
 use crate::victim::Victim;
@@ -242,4 +245,51 @@ fn damaged_calls_are_answered_or_end_their_connection() {
     assert!(good.status().expect("it serves").reservations.is_empty());
     drop(good);
     service.end(cpu.0);
+}
+
+#[test]
+fn a_user_has_a_limited_number_of_reservations() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let service = Service::start(cpu.0);
+    let programs: Vec<IdleProgram> = (0..17).map(|_| IdleProgram::start()).collect();
+    let socket = service.socket.clone();
+    let small = |program: &IdleProgram| TaskRequest {
+        period_ns: 100_000_000,
+        ..request(program.0.id() as i32)
+    };
+    let requests: Vec<TaskRequest> = programs.iter().map(small).collect();
+    let connect =
+        move || punctual_service::ServiceClient::require(socket.as_ref()).expect("it serves");
+    let mut client = as_user(connect.clone());
+    let tiny = TaskRequest { budget_ns: 999_999, ..requests[0].clone() };
+    let refusal = client.reserve(&[tiny]).expect_err("it costs too much");
+    assert!(refusal.cause.contains("a budget of at least 1 ms"), "{refusal}");
+    service.reserve(&mut client, &requests[..1]);
+    client.reserve(&requests[1..16]).expect("they fit");
+    let refusal = client.reserve(&requests[16..]).expect_err("one too many");
+    assert!(refusal.cause.contains("has 16 reservations on CPU"), "{refusal}");
+    // Another connection of the same user changes nothing.
+    let refusal = as_user(connect).reserve(&requests[16..]).expect_err("one too many");
+    assert!(refusal.cause.contains("has 16 reservations on CPU"), "{refusal}");
+    drop(client);
+    let none = || service.client().status().expect("it serves").reservations.is_empty();
+    eventually("nothing is reserved", none);
+    service.end(cpu.0);
+}
+
+/// A program of an ordinary user.
+struct IdleProgram(Child);
+
+impl IdleProgram {
+    fn start() -> IdleProgram {
+        let mut sleep = Command::new("sleep");
+        IdleProgram(sleep.arg("600").uid(UNPRIVILEGED).gid(65534).spawn().expect("it runs"))
+    }
+}
+
+impl Drop for IdleProgram {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
