@@ -6,9 +6,12 @@ PUNCTUAL := target/release/punctual
 .PHONY: all demo test test-kernels fuzz oracles bench experiments vm vm-compare \
 	install uninstall clean
 
+# Variables of `make install` are not for the makefiles of dependencies: libbpf's knows DESTDIR and
+# PREFIX, too.
 all:
 	scripts/setup build
-	cargo build --release $(CARGO_FLAGS) -p punctual-cli -p punctual-capi
+	env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u DESTDIR -u PREFIX \
+		cargo build --release $(CARGO_FLAGS) -p punctual-cli -p punctual-capi
 
 # The main job, to be seen in a minute: real programs with enforced budgets on this kernel.
 demo:
