@@ -68,7 +68,7 @@ pub fn print(what: &str, all: &Windows<f64>) -> (Spread, Value) {
     (ratios.swap_remove(1), figures.into())
 }
 
-/// Of a ratio that is to be `limit` at most.
+/// Whether the median of a ratio is at most `limit`.
 pub fn verdict(what: &str, limit: f64, ratio: &Spread) -> Verdict {
     Verdict::new(what, limit.to_string(), ratio.show(1.0, 2), ratio.median() <= limit)
 }

@@ -61,7 +61,7 @@ enum {
 /* Admit tasks that do not fit, too: deadlines may then be missed, and ordinary programs starve. */
 #define PUNCTUAL_OVERLOAD 1u
 
-/* What a set is to be. */
+/* Attributes of a set. */
 struct punctual_attr {
 	size_t size;            /* of this structure */
 	const uint32_t *cpus;   /* NULL: the last CPU that the program may use */
@@ -85,7 +85,7 @@ enum {
 	PUNCTUAL_SIGNAL      /* as carry, and SIGXCPU, which needs a handler */
 };
 
-/* What a task is to be. */
+/* Attributes of a task. */
 struct punctual_task_attr {
 	size_t size;       /* of this structure */
 	const char *name;  /* 1 to 64 characters; NULL: task- and a number */
@@ -106,7 +106,7 @@ struct punctual_task_attr {
 struct punctual_period {
 	uint64_t number;   /* of the release, from 0 */
 	uint64_t release;  /* when it was due */
-	uint64_t deadline; /* when its job is to be done */
+	uint64_t deadline; /* its absolute deadline */
 	uint32_t lost;     /* releases before it that the task did not see */
 	uint32_t reserved;
 };
@@ -184,7 +184,7 @@ struct punctual_stats {
 /* An end that shares its side with others, and is not alone there. */
 #define PUNCTUAL_FIFO_SHARED 1u
 
-/* What a FIFO is to be. */
+/* Attributes of a FIFO. */
 struct punctual_fifo_attr {
 	size_t size;     /* of this structure */
 	size_t capacity; /* bytes, at most 1 GiB, rounded up to a power of two; 0: 64 KiB */

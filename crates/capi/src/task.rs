@@ -1,4 +1,4 @@
-//! Tasks: what they are to be, and their handles.
+//! Tasks: their attributes and handles.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem;

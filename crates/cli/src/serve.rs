@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use punctual_analysis::Ppm;
 use punctual_daemon::{serve, ServeOptions, CONFIG};
 use punctual_diagnostic::Diagnostic;
 use punctual_service::{socket, ServiceClient, StatusReply};
@@ -103,10 +104,6 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
     Ok(Outcome { verdict, ok: true, code: 0, result: None, text, error: None })
 }
 
-fn percent(ppm: u64) -> String {
-    format!("{}.{:02} %", ppm / 10_000, ppm % 10_000 / 100)
-}
-
 fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
     let StatusReply { version, cpus, reservations } = reply;
     let count = reservations.len();
@@ -120,9 +117,9 @@ fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
         text += &format!(
             "{:>5} {:>10} {:>10} {:>9}\n",
             cpu.cpu,
-            percent(cpu.reserved_ppm),
-            percent(cpu.own_ppm),
-            percent(cpu.limit_ppm)
+            Ppm(cpu.reserved_ppm).to_string(),
+            Ppm(cpu.own_ppm).to_string(),
+            Ppm(cpu.limit_ppm).to_string()
         );
     }
     if count > 0 {

@@ -49,12 +49,12 @@ error InvalidParameter (parameter: string)
 
 /// Serves a client until it disconnects, sends what is no call, or does not read its answers; then
 /// releases what it holds.
-pub fn converse(machine: Arc<Reservations>, mut stream: UnixStream, caller: User) {
+pub fn converse(reservations: Arc<Reservations>, mut stream: UnixStream, caller: User) {
     if stream.set_write_timeout(Some(PATIENCE)).is_err() {
         return;
     }
-    let lease = machine.lease(caller);
-    let mut client = Client { machine, lease };
+    let lease = reservations.lease(caller);
+    let mut client = Client { reservations, lease };
     let (mut reader, mut pace) = (MessageReader::new(MESSAGE_LIMIT), Pace::new());
     while let Ok(Some(message)) = reader.next(&mut stream) {
         pace.wait();
@@ -66,13 +66,13 @@ pub fn converse(machine: Arc<Reservations>, mut stream: UnixStream, caller: User
 
 /// A client and what it holds, which is released when this is dropped.
 struct Client {
-    machine: Arc<Reservations>,
+    reservations: Arc<Reservations>,
     lease: Lease,
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.machine.end_lease(&mut self.lease);
+        self.reservations.end_lease(&mut self.lease);
     }
 }
 
@@ -134,26 +134,26 @@ impl Client {
     }
 
     fn call(&mut self, method: &str, parameters: Value) -> Result<Value, Refusal> {
-        let Client { machine, lease } = self;
+        let Client { reservations, lease } = self;
         let unknown = |name, parameter, what: &str| Refusal::Common(name, parameter, what.into());
         let (interface, name) = method.rsplit_once('.').unwrap_or(("", method));
         match (interface, name) {
-            (INTERFACE, "GetStatus") => value(machine.status(lease.caller())),
+            (INTERFACE, "GetStatus") => value(reservations.status(lease.caller())),
             (INTERFACE, "Reserve") => {
                 let Tasks { tasks } = parse(parameters)?;
-                value(ReserveReply { reservations: machine.reserve(lease, &tasks)? })
+                value(ReserveReply { reservations: reservations.reserve(lease, &tasks)? })
             }
             (INTERFACE, "ChangeBudget") => {
                 let Change { id, budget_ns } = parse(parameters)?;
-                machine.change_budget(lease, id, budget_ns)?;
+                reservations.change_budget(lease, id, budget_ns)?;
                 Ok(json!({}))
             }
             (INTERFACE, "Release") => {
                 let Id { id } = parse(parameters)?;
-                machine.release(lease, id)?;
+                reservations.release(lease, id)?;
                 Ok(json!({}))
             }
-            (INTERFACE, "TakeEvents") => value(machine.take_events(lease)),
+            (INTERFACE, "TakeEvents") => value(reservations.take_events(lease)),
             (COMMON, "GetInfo") => Ok(json!({
                 "vendor": "Punctual",
                 "product": "punctuald",

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual::{Punctual, RunEvent, Running, TaskEnd, TaskHandle};
+use punctual::{Ppm, Punctual, RunEvent, Running, TaskEnd, TaskHandle};
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::SERVICE;
 use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
@@ -52,10 +52,6 @@ impl Held {
 fn ppm(budget_ns: u64, period_ns: u64) -> u64 {
     let ppm = (u128::from(budget_ns) * u128::from(ALL_PPM)).div_ceil(u128::from(period_ns.max(1)));
     u64::try_from(ppm).unwrap_or(u64::MAX)
-}
-
-fn percent(ppm: u64) -> String {
-    format!("{}.{:02} %", ppm / 10_000, ppm % 10_000 / 100)
 }
 
 impl Domain {
@@ -160,10 +156,10 @@ impl Domain {
             _ => format!(
                 "user {} may reserve {} of CPU {}, has {} and requests {} more",
                 caller.uid,
-                percent(limit_ppm),
+                Ppm(limit_ppm),
                 self.cpu,
-                percent(others_ppm),
-                percent(ppm)
+                Ppm(others_ppm),
+                Ppm(ppm)
             ),
         };
         let help = "ask the administrator for a larger share (docs/service.md)".to_owned();
@@ -176,7 +172,7 @@ impl Domain {
         if refusal.kind != Kind::NotAdmitted || own {
             return refusal.into();
         }
-        let (cpu, reserved) = (self.cpu, percent(self.reserved_ppm()));
+        let (cpu, reserved) = (self.cpu, Ppm(self.reserved_ppm()));
         let cause = format!("CPU {cpu} cannot promise this beside the {reserved} that it has");
         let help = "lower the budget, lengthen the period, or use another CPU".to_owned();
         ServiceError::NotAdmitted { cause, help }

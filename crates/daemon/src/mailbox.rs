@@ -60,11 +60,12 @@ impl Mailboxes {
     /// An event of a dispatcher; true if it is the end of a reservation.
     pub fn deliver(&self, event: &RunEvent) -> bool {
         let (task, event) = match event {
-            RunEvent::Period { task, period } => {
-                (task, TaskEvent { period: Some(PeriodReport::from(period)), ..empty() })
-            }
+            RunEvent::Period { task, period } => (
+                task,
+                TaskEvent { period: Some(PeriodReport::from(period)), ..TaskEvent::default() },
+            ),
             RunEvent::Unreported { task, count } => {
-                (task, TaskEvent { unreported: Some(*count), ..empty() })
+                (task, TaskEvent { unreported: Some(*count), ..TaskEvent::default() })
             }
             RunEvent::Ended { task, how } => {
                 let how = match how {
@@ -72,7 +73,7 @@ impl Mailboxes {
                     punctual::TaskEnd::Refused => "refused",
                     _ => "ended",
                 };
-                (task, TaskEvent { ended: Some(how.to_owned()), ..empty() })
+                (task, TaskEvent { ended: Some(how.to_owned()), ..TaskEvent::default() })
             }
             RunEvent::Warning(text) => {
                 eprintln!("punctuald: {text}");
@@ -117,10 +118,6 @@ impl Mailbox {
             self.dropped += event.unreported.unwrap_or(1);
         }
     }
-}
-
-fn empty() -> TaskEvent {
-    TaskEvent { id: 0, period: None, unreported: None, ended: None }
 }
 
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub struct ServeOptions {
 /// # Errors
 /// The configuration is wrong; no socket can be made; another service listens there.
 pub fn serve(options: &ServeOptions, ready: impl FnOnce(Option<&Path>)) -> Result<(), Diagnostic> {
-    let machine =
+    let reservations =
         Arc::new(Reservations::new(options.cpus.clone(), AccessRules::read(&options.config)?));
     let listening = Listening::at(&options.socket)?;
     let failed = |e: io::Error| {
@@ -57,8 +57,8 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(Option<&Path>)) -> Resul
     // Where no systemd waits for it, nothing happens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     ready(listening.own());
-    let served = accept_until(&stop, &reload, &listening, &machine, options);
-    machine.end();
+    let served = accept_until(&stop, &reload, &listening, &reservations, options);
+    reservations.end();
     served.map_err(failed)
 }
 
@@ -76,7 +76,7 @@ fn accept_until(
     stop: &UnixStream,
     reload: &UnixStream,
     listening: &Listening,
-    machine: &Arc<Reservations>,
+    reservations: &Arc<Reservations>,
     options: &ServeOptions,
 ) -> io::Result<()> {
     let counts = Counts::default();
@@ -93,12 +93,12 @@ fn accept_until(
         if fds[1].revents().contains(PollFlags::IN) {
             while matches!(io::Read::read(&mut &*reload, &mut [0; 64]), Ok(1..)) {}
             match AccessRules::read(&options.config) {
-                Ok(access) => machine.set_access(access),
+                Ok(access) => reservations.set_access(access),
                 Err(e) => eprintln!("punctuald: the configuration is as before: {e}"),
             }
         }
         match listening.listener.accept() {
-            Ok((stream, _)) => welcome(machine, stream, &counts),
+            Ok((stream, _)) => welcome(reservations, stream, &counts),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
             // No descriptor is free: clients that end free some.
             Err(e) => {
@@ -110,17 +110,17 @@ fn accept_until(
 }
 
 /// Serves a client by a thread of its own, or closes its connection: there are too many.
-fn welcome(machine: &Arc<Reservations>, stream: UnixStream, counts: &Counts) {
+fn welcome(reservations: &Arc<Reservations>, stream: UnixStream, counts: &Counts) {
     let Ok(peer) = Peer::of(stream.as_fd()) else { return };
     let Some(counted) = counts.count(peer.uid) else { return };
     if stream.set_nonblocking(false).is_err() {
         return;
     }
-    let machine = machine.clone();
+    let reservations = reservations.clone();
     let caller = User { uid: peer.uid, groups: peer.groups };
     let thread = thread::Builder::new().name("client".into()).stack_size(STACK);
     let served = thread.spawn(move || {
-        converse(machine, stream, caller);
+        converse(reservations, stream, caller);
         drop(counted);
     });
     if let Err(e) = served {

@@ -153,8 +153,8 @@ PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now) __on_dom
 	}
 }
 
-/* The next task that lends or waits for a lock, or did, with what is to be done; false after the
- * last. */
+/* Finds the next task that lends or waits for a lock, or did until now, and what changes for it;
+ * false after the last. */
 PD_FN bool domain_next_lender(pd_u32 domain) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);

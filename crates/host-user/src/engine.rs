@@ -235,8 +235,8 @@ impl Engine {
     /// Charges execution since the last instant, and finds suspended tasks. When the best ran
     /// through, the clocks of those behind it, each a system call or several, are not read: what
     /// they executed in a gap is charged when they are next read. Not while a request is pending:
-    /// the clock of a task that has just completed may not be read again; nor if `all` are to be
-    /// read.
+    /// the clock of a task that has just completed may not be read again. With `all`, every clock
+    /// is read.
     pub(crate) fn charge(&mut self, now: u64, late: u64, all: bool) {
         let Engine { dispatcher, allocators, members, moving, cpu, doorbell, lent, .. } = self;
         let granularity = self.granularity;

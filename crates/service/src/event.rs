@@ -25,8 +25,8 @@ pub struct PeriodReport {
     /// When the task completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_ns: Option<u64>,
-    /// `completed`, `exhausted`, `expired`, `cancelled`, `task_gone` or `replenished`.
-    pub end: String,
+    /// How its job ended.
+    pub end: JobEnd,
     /// The task did not suspend itself.
     pub ready_throughout: bool,
     /// The dispatcher was late.
@@ -38,7 +38,7 @@ pub struct PeriodReport {
 }
 
 /// One event of one reservation; one of the optional fields is there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskEvent {
     /// The reservation.
     pub id: u64,
@@ -71,14 +71,6 @@ fn at(time: u64) -> Option<u64> {
 
 impl From<&Period> for PeriodReport {
     fn from(p: &Period) -> PeriodReport {
-        let end = match p.end {
-            JobEnd::Completed => "completed",
-            JobEnd::Exhausted => "exhausted",
-            JobEnd::Expired => "expired",
-            JobEnd::Cancelled => "cancelled",
-            JobEnd::TaskGone => "task_gone",
-            JobEnd::Replenished => "replenished",
-        };
         PeriodReport {
             number: p.number,
             release_ns: p.release,
@@ -88,7 +80,7 @@ impl From<&Period> for PeriodReport {
             unused_ns: p.unused,
             started_ns: at(p.started),
             completed_ns: at(p.completed),
-            end: end.to_owned(),
+            end: p.end,
             ready_throughout: p.ready_throughout,
             woken_late: p.woken_late,
             miss: p.miss,
@@ -98,16 +90,8 @@ impl From<&Period> for PeriodReport {
 }
 
 impl PeriodReport {
-    /// The release, of the task at this place in a set. An unknown `end` is `expired`.
+    /// The release, of the task at this place in a set.
     pub fn period(&self, task: u32) -> Period {
-        let end = match self.end.as_str() {
-            "completed" => JobEnd::Completed,
-            "exhausted" => JobEnd::Exhausted,
-            "cancelled" => JobEnd::Cancelled,
-            "task_gone" => JobEnd::TaskGone,
-            "replenished" => JobEnd::Replenished,
-            _ => JobEnd::Expired,
-        };
         Period {
             task,
             number: self.number,
@@ -118,7 +102,7 @@ impl PeriodReport {
             unused: self.unused_ns,
             started: self.started_ns.unwrap_or(NEVER),
             completed: self.completed_ns.unwrap_or(NEVER),
-            end,
+            end: self.end,
             ready_throughout: self.ready_throughout,
             woken_late: self.woken_late,
             miss: self.miss,

@@ -66,7 +66,7 @@ mod tests {
         match kind {
             "int" => json!(1),
             "bool" => json!(true),
-            "string" => json!("carry"),
+            "string" => json!("completed"),
             kind if kind.starts_with("[]") => json!([]),
             named => object(&format!("type {named} ("), true),
         }

@@ -125,7 +125,7 @@ pub(crate) fn read(
         .map_err(|problem| explain::problem(text, problem))
 }
 
-/// The text of a file, which is to be a `kind` (`task-set file`).
+/// The text of a file; errors name its `kind` (`task-set file`).
 ///
 /// # Errors
 /// It cannot be read, is larger than [`LARGEST_FILE`] or is not UTF-8.

@@ -157,14 +157,14 @@ fn users_share_a_cpu_within_their_limits_and_see_only_their_own() {
     refused(
         service.as_user(UNPRIVILEGED, &spin("100ms", "6ms")),
         125,
-        &["may reserve 30.00 % of CPU", "has 25.00 % and requests 6.00 % more", "administrator"],
+        &["may reserve 30 % of CPU", "has 25 % and requests 6 % more", "administrator"],
     );
     let mut fourth = service.as_root(&spin("100ms", "24ms"));
     fourth.wait_for("root's second", |_| names(&service).len() == 4);
     refused(
         service.as_user(OTHER_USER, &spin("100ms", "5ms")),
         125,
-        &["cannot promise this beside the 89.00 % that it has", "use another CPU"],
+        &["cannot promise this beside the 89 % that it has", "use another CPU"],
     );
     let status = service.as_user(UNPRIVILEGED, &["serve", "--status", "--json"]).end();
     let result: Value = status.assert_code(0).result();
