@@ -182,6 +182,12 @@ impl Domain {
         if self.ended {
             return Err(Diagnostic::machine("the service ends", "try again in a moment"));
         }
+        if let Some(tid) = request.tid {
+            return Err(Diagnostic::machine(
+                format!("thread {tid} cannot be reserved for alone"),
+                "this version reserves for processes with all of their threads",
+            ));
+        }
         let overrun = overrun(request.overrun.as_deref())?;
         if self.running.is_none() {
             let mail = self.mail.clone();

@@ -190,6 +190,7 @@ fn request(set: &TaskSet, task: &TaskSpec, pid: i32) -> TaskRequest {
     TaskRequest {
         name: task.name.clone(),
         pid,
+        tid: None,
         cpu: set.domain(task.domain).cpus.first().copied(),
         period_ns: task.period,
         budget_ns: task.budget,

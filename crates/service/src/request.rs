@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A running process, with its children, that is to execute within a budget.
+/// A running process with its children, or one thread, that is to execute within a budget.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TaskRequest {
@@ -10,6 +10,9 @@ pub struct TaskRequest {
     pub name: String,
     /// The process: one of the client's user.
     pub pid: i32,
+    /// A thread of the process; where it is missing, the process with its children.
+    #[serde(default)]
+    pub tid: Option<i32>,
     /// The CPU; where it is missing, the service chooses.
     #[serde(default)]
     pub cpu: Option<u32>,

@@ -247,6 +247,7 @@ fn a_process_regains_what_it_had_when_it_is_released_or_its_client_or_the_servic
     let request = TaskRequest {
         name: "victim".to_owned(),
         pid: victim.pid(),
+        tid: None,
         cpu: None,
         period_ns: 20_000_000,
         budget_ns: 2_000_000,
@@ -314,6 +315,7 @@ fn a_client_cannot_take_its_process_out_of_its_budget() {
     let request = TaskRequest {
         name: "spin".to_owned(),
         pid,
+        tid: None,
         cpu: Some(cpu.0),
         period_ns: 20_000_000,
         budget_ns: 2_000_000,

@@ -60,6 +60,7 @@ fn request(pid: i32) -> TaskRequest {
     TaskRequest {
         name: "good".to_owned(),
         pid,
+        tid: None,
         cpu: None,
         period_ns: 20_000_000,
         budget_ns: 1_000_000,
