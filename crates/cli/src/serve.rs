@@ -95,7 +95,7 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
     })?;
     let options =
         ServeOptions { socket, config: args.config.clone(), cpus: sched::cpus(&mask).collect() };
-    serve(&options, |own| {
+    serve(&options, |own, _| {
         let place = own.map_or("the socket of systemd".into(), |path| path.to_string_lossy());
         print_message(&format!("punctuald serves at {place}, until Ctrl-C"));
     })?;

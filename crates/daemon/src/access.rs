@@ -7,6 +7,10 @@
 //! group = "audio"          # or: user = "ann"; also numbers, as texts
 //! share = "40%"            # of each CPU, all reservations of the user together
 //! cpus = [3]               # of those above; all of them, if it is missing
+//!
+//! [realtime_kit]           # threads that ask RealtimeKit on D-Bus; not served, if it is missing
+//! period = "10ms"
+//! budget = "1ms"
 //! ```
 //!
 //! Without an entry a user may reserve nothing. Root may reserve all that the dispatchers admit.
@@ -15,6 +19,8 @@ use std::path::Path;
 
 use punctual_diagnostic::{Diagnostic, Place, Position};
 use serde::Deserialize;
+
+use crate::thread_budget::{ThreadBudget, ThreadBudgetKeys};
 
 /// Where the configuration is.
 pub const CONFIG: &str = "/etc/punctual/service.toml";
@@ -45,6 +51,7 @@ pub struct AccessRules {
     /// `None`: every CPU.
     cpus: Option<Vec<u32>>,
     allowed: Vec<Allowed>,
+    thread_budget: Option<ThreadBudget>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +73,7 @@ struct File {
     cpus: Option<Vec<u32>>,
     #[serde(default)]
     allow: Vec<toml::Spanned<Entry>>,
+    realtime_kit: Option<toml::Spanned<ThreadBudgetKeys>>,
 }
 
 #[derive(Deserialize)]
@@ -145,13 +153,32 @@ impl AccessRules {
             };
             allowed.push(Allowed { who, share_ppm, cpus: entry.cpus });
         }
-        Ok(AccessRules { cpus: file.cpus, allowed })
+        let thread_budget = match file.realtime_kit {
+            None => None,
+            Some(keys) => {
+                let span = keys.span();
+                match ThreadBudget::of(&keys.into_inner()) {
+                    Ok(budget) => Some(budget),
+                    Err(cause) => {
+                        let help = "write, for example, period = \"10ms\" and budget = \"1ms\"";
+                        return fail(span, cause, help);
+                    }
+                }
+            }
+        };
+        Ok(AccessRules { cpus: file.cpus, allowed, thread_budget })
     }
 
     /// Whether reservations are made on this CPU.
     #[must_use]
     pub fn has_cpu(&self, cpu: u32) -> bool {
         self.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))
+    }
+
+    /// What a thread gets that asks by the interface of RealtimeKit; `None`: nothing.
+    #[must_use]
+    pub fn thread_budget(&self) -> Option<ThreadBudget> {
+        self.thread_budget
     }
 
     /// What all reservations of a user may take of a CPU together, parts per million.
@@ -227,6 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn threads_get_what_the_section_says_and_nothing_without_it() {
+        let budget = |text| {
+            let access = AccessRules::parse(text, "service.toml").expect("it is right");
+            access.thread_budget().map(|budget| (budget.period_ns, budget.budget_ns))
+        };
+        assert_eq!(budget(""), None);
+        assert_eq!(budget("[realtime_kit]\n"), Some((10_000_000, 1_000_000)));
+        let both = "[realtime_kit]\nperiod = \"5ms\"\nbudget = \"2ms\"\n";
+        assert_eq!(budget(both), Some((5_000_000, 2_000_000)));
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_place() {
         let cases = [
             ("[[allow]]\nshare = \"10%\"\n", "service.toml:1:1: an entry is of a user or of a"),
@@ -238,6 +277,10 @@ mod tests {
             ("[[allow]]\nuser = \"daemon\"\nshare = \"1.234%\"\n", "is not a share"),
             ("[[allow]]\nuser = \"daemon\"\n", "missing field `share`"),
             ("cpu = [1]\n", "service.toml:1:1: unknown field `cpu`"),
+            ("[realtime_kit]\nbudget = \"20ms\"\n", "service.toml:1:1: budget 20 ms is more than"),
+            ("[realtime_kit]\nbudget = \"999us\"\n", "budget 999 us is less than 1 ms"),
+            ("[realtime_kit]\nperiod = \"soon\"\n", "period: "),
+            ("[realtime_kit]\ncpu = 1\n", "unknown field `cpu`"),
         ];
         for (text, expected) in cases {
             let error = AccessRules::parse(text, "service.toml").expect_err(text).to_string();

@@ -19,7 +19,7 @@ const LIMIT: u32 = 1024;
 /// sleeping program runs again at intervals of a part of its budget, at the cost of the others: of
 /// 16 programs with budgets of 1 ms, 2,600 times a second.
 const PER_USER: usize = 16;
-const LEAST_BUDGET_NS: u64 = 1_000_000;
+pub(crate) const LEAST_BUDGET_NS: u64 = 1_000_000;
 /// All of a CPU.
 const ALL_PPM: u64 = 1_000_000;
 

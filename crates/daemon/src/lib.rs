@@ -7,6 +7,8 @@
 //!  client <──TakeEvents── Mailboxes <──observer──────────┘
 //! ```
 //!
+//! Other interfaces than Varlink reserve by [`Reservations`], too, with leases of their own.
+//!
 //! A connection is a lease: what it reserved is released when it ends. The service runs in the
 //! ordinary class; only its dispatchers have real-time priority, and budgets hold while it is busy.
 
@@ -18,6 +20,10 @@ mod mailbox;
 mod owner;
 mod reservations;
 mod serve;
+mod thread_budget;
 
-pub use access::CONFIG;
+pub use access::{AccessRules, User, CONFIG};
+pub use owner::check_owner;
+pub use reservations::{Lease, Reservations};
 pub use serve::{serve, ServeOptions};
+pub use thread_budget::ThreadBudget;

@@ -15,6 +15,7 @@ use crate::access::{AccessRules, User};
 use crate::domain::{unknown, Domain};
 use crate::mailbox::Mailboxes;
 use crate::owner::{check_owner, invalid};
+use crate::thread_budget::ThreadBudget;
 
 /// Tasks of one request.
 const AT_ONCE: usize = 64;
@@ -54,6 +55,16 @@ impl Reservations {
     /// Replaces the configuration, for reservations to come.
     pub fn set_access(&self, access: AccessRules) {
         *self.access.write().unwrap_or_else(PoisonError::into_inner) = access;
+    }
+
+    /// What a thread gets that asks by the interface of RealtimeKit; `None`: nothing.
+    pub fn thread_budget(&self) -> Option<ThreadBudget> {
+        self.access.read().unwrap_or_else(PoisonError::into_inner).thread_budget()
+    }
+
+    /// Whether a user may reserve anything.
+    pub fn permits(&self, caller: &User) -> bool {
+        self.cpus().into_iter().any(|cpu| self.limit_ppm(caller, cpu) > 0)
     }
 
     fn limit_ppm(&self, caller: &User, cpu: u32) -> u64 {

@@ -40,11 +40,14 @@ pub struct ServeOptions {
 
 /// Serves until SIGTERM or SIGINT; then everything is released. SIGHUP reads the configuration
 /// again. `ready` is called once clients can connect, with the socket's path if the socket is not
-/// systemd's.
+/// systemd's, and with the reservations, for interfaces beside Varlink.
 ///
 /// # Errors
 /// The configuration is wrong; no socket can be made; another service listens there.
-pub fn serve(options: &ServeOptions, ready: impl FnOnce(Option<&Path>)) -> Result<(), Diagnostic> {
+pub fn serve(
+    options: &ServeOptions,
+    ready: impl FnOnce(Option<&Path>, &Arc<Reservations>),
+) -> Result<(), Diagnostic> {
     let reservations =
         Arc::new(Reservations::new(options.cpus.clone(), AccessRules::read(&options.config)?));
     let listening = Listening::at(&options.socket)?;
@@ -56,7 +59,7 @@ pub fn serve(options: &ServeOptions, ready: impl FnOnce(Option<&Path>)) -> Resul
     listening.listener.set_nonblocking(true).map_err(failed)?;
     // Where no systemd waits for it, nothing happens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    ready(listening.own());
+    ready(listening.own(), &reservations);
     let served = accept_until(&stop, &reload, &listening, &reservations, options);
     reservations.end();
     served.map_err(failed)
