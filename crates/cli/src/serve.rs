@@ -6,6 +6,7 @@ use clap::Args;
 use punctual_analysis::Ppm;
 use punctual_daemon::{serve, ServeOptions, CONFIG};
 use punctual_diagnostic::Diagnostic;
+use punctual_realtime_kit as realtime_kit;
 use punctual_service::{socket, ServiceClient, StatusReply};
 use punctual_sys::sched;
 use punctual_taskset::fmt_ns;
@@ -17,7 +18,9 @@ use crate::output::{print_message, Outcome};
 #[command(after_help = "Programs reserve CPU time by it, without privileges of their own:
   punctual run --host service --period 20ms --budget 5ms -- COMMAND
 or by its Varlink interface: varlinkctl introspect /run/punctuald/io.punctual.Service. Root may \
-reserve everything, other users what the configuration allows them (docs/service.md).
+reserve everything, other users what the configuration allows them (docs/service.md). With the \
+section [realtime_kit] it takes the place of RealtimeKit on D-Bus, for PipeWire and others \
+(docs/realtime-kit.md).
 
 Exit codes: 0 done; 2 bad usage or a bad configuration; 4 the machine does not permit it, or \
 another service runs.")]
@@ -95,9 +98,12 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
     })?;
     let options =
         ServeOptions { socket, config: args.config.clone(), cpus: sched::cpus(&mask).collect() };
-    serve(&options, |own, _| {
+    serve(&options, |own, reservations| {
         let place = own.map_or("the socket of systemd".into(), |path| path.to_string_lossy());
         print_message(&format!("punctuald serves at {place}, until Ctrl-C"));
+        if reservations.thread_budget().is_some() {
+            realtime_kit::start(reservations.clone());
+        }
     })?;
     let verdict = "The service has ended, and all reservations with it.".to_owned();
     let text = String::new();

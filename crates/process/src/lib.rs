@@ -61,7 +61,7 @@ pub use lock::{CpuLock, SERVICE};
 pub use own_priority::OWN_LEVELS;
 pub use park::Park;
 pub use privilege::check_privileges;
-pub use proc::{descendants, is_kernel_thread, threads_of, Identity};
+pub use proc::{descendants, is_kernel_thread, pids, threads_of, Identity};
 pub use rcu::rcu_threads;
 pub use restore::{restore, RestoreReport};
 pub use spawn::{spawn, Spawned};

@@ -168,7 +168,7 @@ fn numbers_in(dir: &str) -> Vec<i32> {
 }
 
 /// All processes.
-pub(crate) fn pids() -> Vec<i32> {
+pub fn pids() -> Vec<i32> {
     numbers_in("/proc")
 }
 

@@ -69,14 +69,19 @@ impl Said {
 
     /// Its first line.
     pub fn line(&self) -> String {
-        let (mut line, end) = (String::new(), Instant::now() + LIVENESS);
-        while let Some(received) = self.0.as_ref().filter(|_| !line.contains('\n')) {
+        self.until("\n")
+    }
+
+    /// What comes up to this text.
+    pub fn until(&self, text: &str) -> String {
+        let (mut all, end) = (String::new(), Instant::now() + LIVENESS);
+        while let Some(received) = self.0.as_ref().filter(|_| !all.contains(text)) {
             match received.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(some) => line += &String::from_utf8_lossy(&some),
-                Err(e) => panic!("it said \"{line}\" and no more: {e}"),
+                Ok(some) => all += &String::from_utf8_lossy(&some),
+                Err(e) => panic!("it said \"{all}\" and no more: {e}"),
             }
         }
-        line
+        all
     }
 }
 

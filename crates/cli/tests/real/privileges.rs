@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -16,6 +17,11 @@ use crate::punctual::{
 };
 
 pub const UNPRIVILEGED: u32 = 65534;
+
+/// Every user may enter it.
+pub fn open_folder(folder: &Path) {
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
 
 /// A copy of the command that every user may execute.
 pub struct Elsewhere {
@@ -70,9 +76,8 @@ impl Given {
 impl Elsewhere {
     pub fn new() -> Elsewhere {
         let scratch = Scratch::new();
-        let open =
-            |p: &str| std::fs::set_permissions(p, std::fs::Permissions::from_mode(0o755)).unwrap();
-        open(scratch.folder().to_str().unwrap());
+        let open = |p: &str| open_folder(Path::new(p));
+        open_folder(scratch.folder());
         let (punctual, helper) = (scratch.path("punctual"), scratch.path("helper"));
         std::fs::copy(&*PUNCTUAL, &punctual).unwrap();
         std::fs::copy(std::env::current_exe().unwrap(), &helper).unwrap();

@@ -31,13 +31,19 @@ pub struct Service {
 impl Service {
     /// One whose reservations are on `cpu`. Users of the group 65534 may have 30 % of it.
     pub fn start(cpu: u32) -> Service {
+        Service::on_bus(cpu, "", "unix:path=/none")
+    }
+
+    /// The same with more configuration, on this system bus.
+    pub fn on_bus(cpu: u32, more: &str, bus: &str) -> Service {
         let scratch = Scratch::new();
         let config = format!(
-            "cpus = [{cpu}]\n[[allow]]\ngroup = \"65534\"\nshare = \"30%\"\ncpus = [{cpu}]\n"
+            "cpus = [{cpu}]\n[[allow]]\ngroup = \"65534\"\nshare = \"30%\"\ncpus = [{cpu}]\n{more}"
         );
         let config = scratch.file("service.toml", &config);
         let socket = format!("/tmp/punctual-test-{}.socket", new_mark());
-        let running = serve(&socket, &config);
+        let args = ["serve", "--socket", &socket, "--config", &config];
+        let running = Running::from(|c| c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", bus));
         let mut service = Service { running, socket, scratch, elsewhere: Elsewhere::new() };
         service.await_ready();
         wait_for_cpu(cpu);
