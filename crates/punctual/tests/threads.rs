@@ -3,6 +3,7 @@
 mod common;
 
 use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -83,7 +84,7 @@ fn one_that_never_waits_gets_its_budget_and_no_more() {
 fn one_that_blocks_in_mid_job_reads_on_where_it_was() {
     let _turn = turn();
     let got = Arc::new(Mutex::new(Vec::new()));
-    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let (reader, mut writer) = UnixStream::pair().expect("two sockets");
     let running = start(|set| {
         let (got, mut reader) = (got.clone(), reader.try_clone().expect("a copy"));
         let set = set.task("reader").period(10 * MS).budget(2 * MS).spawn(move |task| loop {

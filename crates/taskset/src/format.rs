@@ -392,10 +392,10 @@ impl Forms for Arrival {
                 "aperiodic arrival needs the mean time between two",
                 "write arrival = { aperiodic = \"MEAN\" }",
             ),
-            (_, Some(near)) => {
-                let cause = format_args!("unknown arrival {}", quote(word));
-                fault(cause, format_args!("did you mean {}?", quote(near)))
-            }
+            (_, Some(near)) => fault(
+                format_args!("unknown arrival {}", quote(word)),
+                format_args!("did you mean {}?", quote(near)),
+            ),
             (_, None) => fault(format_args!("unknown arrival {}", quote(word)), ARRIVALS),
         })
     }
