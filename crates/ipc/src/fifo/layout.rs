@@ -107,10 +107,10 @@ impl FifoHeader {
     }
 }
 
-/// Bytes of a message in the FIFO.
+/// Bytes of a message in the FIFO; more than any FIFO has, if the length is.
 #[inline]
 pub fn message_size(length: usize) -> usize {
-    MESSAGE_HEADER + length.next_multiple_of(ALIGNMENT)
+    length.saturating_add(MESSAGE_HEADER + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }
 
 /// What comes before a message of this length, below 4 GiB.
