@@ -29,7 +29,8 @@ test-kernels:
 	scripts/setup test
 	scripts/test kernels
 
-# Ten CPU-minutes of each fuzzer of the dispatcher; `make test` has a minute of them.
+# Ten minutes of each fuzzer: of the dispatcher, the service, shared memory and libpunctual;
+# `make test` has a minute of them.
 fuzz:
 	scripts/setup fuzz
 	scripts/fuzz 600

@@ -23,6 +23,7 @@ mod serve;
 mod thread_budget;
 
 pub use access::{AccessRules, User, CONFIG};
+pub use connection::converse;
 pub use owner::check_owner;
 pub use reservations::{Lease, Reservations};
 pub use serve::{serve, ServeOptions};
