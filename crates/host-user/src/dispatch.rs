@@ -90,7 +90,7 @@ impl Engine {
         m.reranked |= self.enforcing.was_interrupted() && m.run_mode != RunMode::Unparked;
         m.set_level(level(m.level));
         if m.run_mode != RunMode::Unparked {
-            if matches!(m.kind, MemberKind::Program(_)) {
+            if !matches!(m.kind, MemberKind::Thread(_)) {
                 m.periods.started(now);
             }
             m.ran_at = now;

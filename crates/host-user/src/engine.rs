@@ -370,6 +370,7 @@ impl Engine {
                     m.send_to_background();
                 }
                 MemberKind::Program(_) => m.set_level(0),
+                MemberKind::AdoptedThread(_) => m.send_to_background(),
             }
         }
     }

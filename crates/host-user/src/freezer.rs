@@ -237,7 +237,7 @@ impl Member {
     pub fn held_until(&self, since: u64, now: u64) -> Option<u64> {
         match &self.kind {
             MemberKind::Program(p) => p.freezer.held_until(since + p.write_time(), now),
-            MemberKind::Thread(_) => None,
+            _ => None,
         }
     }
 }

@@ -34,8 +34,14 @@ impl Host {
             }
         }
         for (index, how) in gone {
-            self.children.retain(|c| c.index != index);
             self.end_of_processes(index);
+            if let Some(i) = self.children.iter().position(|c| c.index == index) {
+                let child = self.children.remove(i);
+                // Of a thread that has ended, its process and what it created may remain.
+                if child.program().is_none() {
+                    restore(child, sink);
+                }
+            }
             sink(RunEvent::Ended { task: index, how });
         }
         self.restore_leaving(sink);
@@ -53,9 +59,7 @@ impl Host {
         while let Some(i) = self.children.iter().position(gone) {
             let child = self.children.remove(i);
             let task = child.index;
-            for problem in child.give_back() {
-                sink(RunEvent::Warning(format!("task {task}: not restored: {problem}")));
-            }
+            restore(child, sink);
             sink(RunEvent::Ended { task, how: TaskEnd::Stopped });
         }
     }
@@ -156,5 +160,12 @@ impl Host {
     fn remove_task(&mut self, engine: usize, member: &Member) {
         self.engines[engine].in_flight -= 1;
         self.tasks.remove(&member.periods.params().task);
+    }
+}
+
+fn restore(child: Child, sink: &mut dyn FnMut(RunEvent)) {
+    let task = child.index;
+    for problem in child.give_back() {
+        sink(RunEvent::Warning(format!("task {task}: not restored: {problem}")));
     }
 }

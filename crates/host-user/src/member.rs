@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use punctual_dispatcher::TaskId;
 use punctual_policies::{Allocators, PeriodBuilder};
-use punctual_process::{Park, Threads};
+use punctual_process::{AdoptedThread, Park, Threads};
 use punctual_taskset::TaskSpec;
 
 use crate::freezer::FreezerState;
@@ -22,6 +22,8 @@ pub enum MemberKind {
     Thread(Arc<TaskControl>),
     /// Processes of another program.
     Program(Arc<Program>),
+    /// A thread of another program.
+    AdoptedThread(Arc<AdoptedThread>),
 }
 
 /// Processes that share one task.
@@ -151,7 +153,7 @@ impl Member {
     pub fn control(&self) -> Option<&TaskControl> {
         match &self.kind {
             MemberKind::Thread(control) => Some(control),
-            MemberKind::Program(_) => None,
+            _ => None,
         }
     }
 
@@ -165,6 +167,7 @@ impl Member {
             MemberKind::Program(p) => {
                 p.clock(self.charged, now, if self.confined { 0 } else { LEADER_ONLY_NS })
             }
+            MemberKind::AdoptedThread(thread) => thread.clock().unwrap_or(self.charged),
         }
     }
 
@@ -187,6 +190,7 @@ impl Member {
 
     /// Keeps it from executing; a program in a cgroup from the freezer thread's write on.
     pub fn park(&mut self) {
+        let before = self.run_mode;
         self.leave_background();
         self.run_mode = RunMode::Parked;
         self.asleep = false;
@@ -209,6 +213,18 @@ impl Member {
                 }
                 self.watch(now);
             }
+            MemberKind::AdoptedThread(thread) => {
+                thread.park();
+                // It may have executed since its clock was read: charged before it next runs.
+                let clock = thread.clock().unwrap_or(self.charged);
+                if before == RunMode::Unparked {
+                    let ran = clock.saturating_sub(self.charged);
+                    self.periods.executed(ran);
+                    self.deferred += ran;
+                }
+                self.charged = clock;
+                self.park_watch.demote_parked();
+            }
         }
     }
 
@@ -230,6 +246,8 @@ impl Member {
                     self.freezer_requested = true;
                 }
             },
+            // Whatever its level was: the thread may leave SCHED_FIFO by itself.
+            MemberKind::AdoptedThread(thread) => thread.set_level(self.level),
         }
     }
 
@@ -260,7 +278,7 @@ impl Member {
     pub fn top_level(&self) -> i32 {
         match &self.kind {
             MemberKind::Program(p) => self.level + p.threads.height(),
-            MemberKind::Thread(_) => self.level,
+            _ => self.level,
         }
     }
 
@@ -280,6 +298,9 @@ impl Member {
                 drop(sched::set_level(tid, level));
             }
             MemberKind::Program(p) => p.set_level(level),
+            // A level would end SCHED_IDLE.
+            MemberKind::AdoptedThread(_) if self.run_mode == RunMode::Parked => {}
+            MemberKind::AdoptedThread(thread) => thread.set_level(level),
         }
     }
 
@@ -296,6 +317,7 @@ impl Member {
                 MemberKind::Program(p) => {
                     libc::kill(p.leader, libc::SIGXCPU);
                 }
+                MemberKind::AdoptedThread(thread) => thread.signal(libc::SIGXCPU),
             }
         }
     }
@@ -316,6 +338,8 @@ impl Member {
             && match &self.kind {
                 MemberKind::Thread(control) => control.is_inside(),
                 MemberKind::Program(p) => !p.freezer.is_pending() && self.has_settled(&p.park),
+                // What it executes in SCHED_IDLE is not charged.
+                MemberKind::AdoptedThread(_) => true,
             }
     }
 }

@@ -55,7 +55,7 @@ impl Host {
 
     /// Our cgroup; without cgroup v2, programs are parked by stop signals and a note says so.
     fn ensure_base(&mut self) -> Result<(), Diagnostic> {
-        if self.base.is_some() || !self.children.is_empty() {
+        if self.base.is_some() || self.children.iter().any(|child| child.program().is_some()) {
             return Ok(());
         }
         match CgroupBase::create(&self.journal()?) {
@@ -97,7 +97,7 @@ impl Host {
         });
         let control = match &member.kind {
             MemberKind::Thread(control) => Some(control.clone()),
-            MemberKind::Program(_) => None,
+            _ => None,
         };
         self.pending.push(Pending { engine, member });
         self.tasks.insert(index, TaskEntry { engine, unreported, control });
@@ -257,6 +257,25 @@ impl Host {
         let program = self.program(park, spec, cpu, pid)?;
         self.children.push(Child::adopted(index, program.clone(), adopted));
         self.push(index, engine, spec, MemberKind::Program(program));
+        Ok(())
+    }
+
+    /// One thread of a running process as task number `index`. From now until its first release it
+    /// executes only where the CPU has nothing else to do. Its process is not touched.
+    ///
+    /// # Errors
+    /// No such thread, one that may not be parked, or no permission.
+    pub fn adopt_thread(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        (pid, tid): (i32, i32),
+    ) -> Result<(), Diagnostic> {
+        let engine = self.engine_of(spec.domain)?;
+        let cpu = self.engines[engine].cpu;
+        let thread = Arc::new(process::adopt_thread(&self.journal()?, pid, tid, cpu)?);
+        self.children.push(Child::thread(index, thread.clone()));
+        self.push(index, engine, spec, MemberKind::AdoptedThread(thread));
         Ok(())
     }
 

@@ -68,6 +68,13 @@ impl ParkWatch {
     }
 }
 
+impl ParkWatch {
+    /// The member is parked in a class in which it is not charged.
+    pub fn demote_parked(&mut self) {
+        self.demoted = true;
+    }
+}
+
 impl Member {
     /// Begins to watch a member that was parked.
     pub fn watch(&mut self, now: u64) {

@@ -32,12 +32,7 @@ pub struct Adopted {
 /// by another Punctual (all exit code 2); not permitted (4). Nothing is changed then.
 pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagnostic> {
     let (id, pidfd) = check_adoptable(pid)?;
-    if pid == journal.guardian() {
-        return Err(Diagnostic::usage(
-            format!("process {pid} is our guardian"),
-            "it must always be able to run; choose another process",
-        ));
-    }
+    refuse_guardian(journal, pid)?;
     privilege::check_target(pid)?;
 
     let group = match park {
@@ -54,6 +49,16 @@ pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagno
     Ok(adopted)
 }
 
+pub(crate) fn refuse_guardian(journal: &Journal, pid: i32) -> Result<(), Diagnostic> {
+    if pid != journal.guardian() {
+        return Ok(());
+    }
+    Err(Diagnostic::usage(
+        format!("process {pid} is our guardian"),
+        "it must always be able to run; choose another process",
+    ))
+}
+
 fn no_process(pid: i32) -> Diagnostic {
     Diagnostic::usage(
         format!("there is no process {pid}"),
@@ -68,14 +73,23 @@ fn no_process(pid: i32) -> Diagnostic {
 /// # Errors
 /// As of [`adopt`], but what the user host alone needs: real-time priorities for it.
 pub fn check_adoptable(pid: i32) -> Result<(Identity, OwnedFd), Diagnostic> {
+    check_part_adoptable(pid, None)
+}
+
+/// The same for the process, or for a thread of it.
+pub(crate) fn check_part_adoptable(
+    pid: i32,
+    thread: Option<i32>,
+) -> Result<(Identity, OwnedFd), Diagnostic> {
     let id = Identity::of(pid).filter(|_| pid > 0).ok_or_else(|| no_process(pid))?;
-    refuse_wrong_one(id)?;
+    refuse_wrong_one(id, thread)?;
     let pidfd = id.open().ok_or_else(|| no_process(pid))?;
     privilege::check_signal(pid, &pidfd)?;
     Ok((id, pidfd))
 }
 
-fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
+/// `thread`: it is for this thread alone.
+fn refuse_wrong_one(id: Identity, thread: Option<i32>) -> Result<(), Diagnostic> {
     let pid = id.pid;
     let name = proc::command_of(pid);
     let refuse = |cause: String, help: &str| Err(Diagnostic::usage(cause, help));
@@ -111,7 +125,7 @@ fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
             "start punctual from elsewhere (another terminal), or choose another process",
         );
     }
-    if let Some(owner) = custodian_of(id) {
+    if let Some(owner) = custodian_of(id, thread) {
         return refuse(
             format!("process {pid} ({name}) is already adopted by process {owner}"),
             &format!("end that one first (kill {owner}), or if it is gone: punctual clean"),
@@ -120,9 +134,9 @@ fn refuse_wrong_one(id: Identity) -> Result<(), Diagnostic> {
     Ok(())
 }
 
-/// Which process adopted it: by its cgroup's name, and without cgroups by the journals of this
-/// user.
-fn custodian_of(id: Identity) -> Option<i32> {
+/// Which process adopted it, or a thread of it that would be adopted twice: by its cgroup's name,
+/// and without cgroups by the journals of this user.
+fn custodian_of(id: Identity, thread: Option<i32>) -> Option<i32> {
     let path = Hierarchy::V2.path_of(id.pid).unwrap_or_default();
     let by_group = path
         .split('/')
@@ -131,7 +145,10 @@ fn custodian_of(id: Identity) -> Option<i32> {
         let files = std::fs::read_dir(journal::directory()).ok()?;
         files.flatten().filter_map(|f| Journal::open(&f.path())).find_map(|j| {
             let c = Contents::of(j.as_fd());
+            let is_twice = |tid: i32| thread.is_none_or(|thread| thread == tid);
+            let of_threads = c.adopted_threads.iter().filter(|t| t.process == id);
             let has = c.adopted.iter().any(|r| r.id == id)
+                || of_threads.map(|t| t.thread.tid).any(is_twice)
                 || c.joined.iter().any(|x| x.0 == id)
                 || !c.parked_elsewhere && c.children.contains(&id);
             (has && j.owner().is_alive()).then(|| j.owner().pid)

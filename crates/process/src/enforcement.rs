@@ -119,6 +119,7 @@ fn threads(journal: &Journal) -> Vec<i32> {
     let processes = c.children.iter().chain(&c.stopping).chain(c.joined.iter().map(|(id, _)| id));
     let processes = processes.chain(c.adopted.iter().map(|p| &p.id)).filter(|id| id.is_alive());
     let mut all: Vec<i32> = processes.flat_map(|id| proc::threads_of(id.pid)).collect();
+    all.extend(c.adopted_threads.iter().filter(|t| t.process.is_alive()).map(|t| t.thread.tid));
     all.extend(c.groups.iter().flat_map(|(dir, _)| cgroup::list(dir, "cgroup.threads")));
     all.sort_unstable();
     all.dedup();

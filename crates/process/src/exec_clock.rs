@@ -13,6 +13,11 @@ pub(crate) fn open(tid: i32) -> Option<File> {
     File::open(format!("/proc/{tid}/schedstat")).ok()
 }
 
+/// The same of a thread of the process `pid`, and of none other that has its number.
+pub(crate) fn open_in(pid: i32, tid: i32) -> Option<File> {
+    File::open(format!("/proc/{pid}/task/{tid}/schedstat")).ok()
+}
+
 /// CPU time so far, ns; `None` when the thread is gone. Real-time safe: one system call.
 pub(crate) fn read(fd: i32) -> Option<u64> {
     let mut text = [0u8; 64];

@@ -56,6 +56,26 @@ pub(crate) struct ProcessRecord {
     pub threads: Vec<ThreadRecord>,
 }
 
+/// How one thread was before we adopted it alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct AdoptedThreadRecord {
+    pub process: Identity,
+    /// When this was written, in clock ticks since boot: what started later inherits from it.
+    pub at: u64,
+    /// The CPU that it is moved to.
+    pub cpu: u32,
+    /// The first thread of its process is another one, and was on that CPU alone.
+    pub pinned: bool,
+    pub thread: ThreadRecord,
+}
+
+impl AdoptedThreadRecord {
+    /// Names it in the journal.
+    pub fn id(&self) -> Identity {
+        Identity { pid: self.thread.tid, start: self.thread.start }
+    }
+}
+
 /// One line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "what", rename_all = "snake_case")]
@@ -93,6 +113,14 @@ pub(crate) enum Entry {
     },
     /// An adopted process is restored.
     GivenBack {
+        id: Identity,
+    },
+    /// A thread that we are about to adopt.
+    AdoptedThread {
+        thread: AdoptedThreadRecord,
+    },
+    /// An adopted thread is restored, with what came of it.
+    ThreadGivenBack {
         id: Identity,
     },
     /// A process that we started.
@@ -242,6 +270,7 @@ pub(crate) struct Contents {
     pub groups: Vec<(PathBuf, Purpose)>,
     pub adopted: Vec<ProcessRecord>,
     pub joined: Vec<(Identity, i32)>,
+    pub adopted_threads: Vec<AdoptedThreadRecord>,
     pub children: Vec<Identity>,
     /// A command was started, whether it has ended or not: its descendants may still run.
     pub started: bool,
@@ -289,6 +318,8 @@ impl Contents {
                 self.joined.retain(|j| j.0 != id);
                 self.stopping.retain(|s| *s != id);
             }
+            Entry::AdoptedThread { thread } => self.adopted_threads.push(thread),
+            Entry::ThreadGivenBack { id } => self.adopted_threads.retain(|t| t.id() != id),
             Entry::Child { id } => {
                 self.started = true;
                 self.children.push(id);

@@ -20,6 +20,7 @@
 #![deny(clippy::unwrap_in_result)]
 
 mod adopt;
+mod adopted_thread;
 mod cgroup;
 mod child;
 mod clean;
@@ -50,6 +51,7 @@ mod threads_back;
 mod turns;
 
 pub use adopt::{adopt, check_adoptable, Adopted};
+pub use adopted_thread::{adopt_thread, AdoptedThread};
 pub use cgroup::{Cgroup, CgroupBase};
 pub use clean::{clean, leftovers, Leftover};
 pub use command_spec::{CommandSpec, Hold, Output, Stream};

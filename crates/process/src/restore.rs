@@ -316,6 +316,10 @@ fn restore_ungrouped(c: &Contents, report: &mut RestoreReport) {
             report.given_back += usize::from(!with_group);
         }
     }
+    for record in &c.adopted_threads {
+        threads_back::give_thread_back(record, &mut report.problems);
+        report.threads += 1;
+    }
     for id in &c.stopping {
         let Some(fd) = id.open() else { continue };
         let was_stopped = c.adopted.iter().any(|r| r.id == *id && r.stopped);

@@ -1,9 +1,10 @@
-//! Giving the threads of an adopted process their attributes back.
+//! Giving the threads of an adopted process, or one thread of another, their attributes back.
 //!
 //! A process that runs meanwhile may start threads, which inherit what we have not yet taken back;
 //! so its threads are gone through until one whole pass finds nothing to change.
 
-use crate::journal::{ProcessRecord, ThreadRecord};
+use crate::adopted_thread::OUR_POLICY;
+use crate::journal::{AdoptedThreadRecord, ProcessRecord, ThreadRecord};
 use crate::proc::{self, Stat};
 use punctual_sys::sched;
 use std::time::Duration;
@@ -86,6 +87,58 @@ fn one(pid: i32, tid: i32, record: Option<&ProcessRecord>) -> std::io::Result<bo
         changed = sched::Attributes::of(tid)? == *want;
     }
     Ok(changed)
+}
+
+/// Restores a thread that was adopted alone, and what came of it: the first thread of its process,
+/// which it is after execve, and the threads and processes that it created. These are on our CPU
+/// alone. Problems are added to `problems`.
+pub(crate) fn give_thread_back(record: &AdoptedThreadRecord, problems: &mut Vec<String>) {
+    let AdoptedThreadRecord { process, at, cpu, pinned, thread } = record;
+    let start_of = |pid, tid| Stat::of_thread(pid, tid).map(|stat| stat.start);
+    let remains = start_of(process.pid, thread.tid) == Some(thread.start);
+    if !process.is_alive() && !remains {
+        return;
+    }
+    let ours = sched::only(*cpu);
+    let created = proc::descendants_since(&[(process.pid, *at)]);
+    for pid in std::iter::once(process.pid).chain(created.iter().map(|id| id.pid)) {
+        for tid in proc::threads_of(pid) {
+            let of_process = pid == process.pid;
+            let itself = of_process && tid == thread.tid && remains;
+            let successor = of_process && tid == pid && !remains && !pinned;
+            let came_of_it = successor || start_of(pid, tid).is_some_and(|start| start >= *at);
+            let on_our_cpu = || sched::affinity(tid).is_ok_and(|mask| mask == ours);
+            if !(itself || came_of_it && on_our_cpu()) {
+                continue;
+            }
+            // Others were demoted, were never raised, or chose their attributes.
+            let policy = sched::policy(tid);
+            let is_raised = successor && policy == Some(OUR_POLICY);
+            let attributes = itself || is_raised || policy == Some(libc::SCHED_IDLE);
+            match restore_one(tid, thread, attributes) {
+                Err(e) if e.raw_os_error() != Some(libc::ESRCH) => problems.push(format!(
+                    "thread {tid} of process {pid} ({}) did not get its policy back: {e}",
+                    proc::command_of(pid)
+                )),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The CPUs of `record`; with `attributes`, its scheduling attributes, too.
+fn restore_one(tid: i32, record: &ThreadRecord, attributes: bool) -> std::io::Result<()> {
+    // Its CPUs may be offline or out of its cpuset by now: then any it may use.
+    if sched::set_affinity(tid, &record.affinity).is_err() {
+        sched::set_affinity(tid, &sched::every())?;
+    }
+    if !attributes {
+        return Ok(());
+    }
+    record.attr.give(tid).or_else(|e| {
+        sched::Attributes::ordinary().give(tid)?;
+        Err(e)
+    })
 }
 
 /// The record of this very thread, not of an earlier one with its number; else the leader's.

@@ -190,6 +190,15 @@ impl<P: DraftTarget> TaskDraft<P> {
         self.finish_program(Body::Pid(pid), Execution::AsDeclared)
     }
 
+    /// One thread of a running process; the process and its other threads stay what they are. Its
+    /// policy, affinity and those of what it creates meanwhile are restored when the task or the
+    /// run ends. From now until its first release, and beyond its budgets, it executes only where
+    /// its CPU has nothing else to do (SCHED_IDLE); with [`Overrun::Background`] in the ordinary
+    /// class.
+    pub fn thread_of(self, pid: i32, tid: i32) -> P::Output<TaskEnd> {
+        self.finish_program(Body::Pid(pid), Execution::AdoptedThread { pid, tid })
+    }
+
     fn finish_program(self, body: Body, execution: Execution) -> P::Output<TaskEnd> {
         let slot = Slot::new();
         self.finish(body, execution, Arc::new(OfProgram(slot.clone())), slot)

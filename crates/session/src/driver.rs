@@ -27,6 +27,13 @@ pub enum Execution {
     },
     /// A thread that exists already and has entered.
     Entered(Arc<user::Entry>),
+    /// One thread of a running process; on the user host only.
+    AdoptedThread {
+        /// The process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+    },
     /// A program with its arguments, which need not be UTF-8.
     Command(Vec<OsString>),
 }
@@ -133,7 +140,7 @@ pub(crate) fn as_declared(executions: &[Execution]) -> Result<(), Diagnostic> {
     match executions.iter().all(|e| matches!(e, Execution::AsDeclared)) {
         true => Ok(()),
         false => {
-            let cause = "threads of this program are tasks on the user host only";
+            let cause = "threads are tasks on the user host only";
             Err(Diagnostic::usage(cause, "use the user host, or declare commands and processes"))
         }
     }

@@ -73,6 +73,9 @@ impl UserDriver {
             Execution::Command(argv) => {
                 self.host.add_command(index, spec, CommandSpec::new(argv)).map(drop)
             }
+            Execution::AdoptedThread { pid, tid } => {
+                self.host.adopt_thread(index, spec, (pid, tid))
+            }
             Execution::Entered(entry) => self.host.add_entered(index, spec, &entry),
             Execution::Thread { stack, body } => {
                 let how = Arc::new(OnceLock::new());

@@ -116,7 +116,13 @@ impl Engine {
 
     pub(super) fn remove(&mut self, i: u32, now: u64, returned: bool) {
         self.end_locks(i, now);
-        let Some(member) = self.members.get_mut(i as usize).and_then(Option::take) else { return };
+        let Some(mut member) = self.members.get_mut(i as usize).and_then(Option::take) else {
+            return;
+        };
+        if let MemberKind::AdoptedThread(_) = &member.kind {
+            // Nothing bounds it until it is restored.
+            member.park();
+        }
         let _ = self.dispatcher.task_gone(member.task, now);
         self.allocators.remove(&mut LocalDispatcher::new(&mut self.dispatcher, now), member.task);
         self.moving.retain(|&m| m != i);
