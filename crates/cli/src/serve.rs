@@ -78,6 +78,9 @@ struct Reserved {
     uid: u32,
     /// Its process.
     pid: i32,
+    /// The thread of it, if it is for that alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tid: Option<i32>,
     /// Its CPU.
     cpu: u32,
     /// Time between releases, ns.
@@ -129,15 +132,16 @@ fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
         );
     }
     if count > 0 {
-        text += "\n   id  CPU    user  process      budget      period  name\n";
+        text += "\n   id  CPU    user process[/thread]      budget      period  name\n";
     }
     for r in &reservations {
+        let process = r.tid.map_or(r.pid.to_string(), |tid| format!("{}/{tid}", r.pid));
         text += &format!(
-            "{:>5} {:>4} {:>7} {:>8} {:>11} {:>11}  {}\n",
+            "{:>5} {:>4} {:>7} {:>16} {:>11} {:>11}  {}\n",
             r.id,
             r.cpu,
             r.uid,
-            r.pid,
+            process,
             fmt_ns(r.budget_ns),
             fmt_ns(r.period_ns),
             r.name
@@ -154,6 +158,7 @@ fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
         name: r.name,
         uid: r.uid,
         pid: r.pid,
+        tid: r.tid,
         cpu: r.cpu,
         period_ns: r.period_ns,
         budget_ns: r.budget_ns,

@@ -87,7 +87,7 @@ impl Domain {
         self.held.values().filter(|held| held.info.uid == uid).map(Held::ppm).sum()
     }
 
-    /// Reserves for a process that was found to be the caller's.
+    /// Reserves for a process, or a thread, that was found to be the caller's.
     ///
     /// # Errors
     /// A value out of its range; more than `limit_ppm`; it does not fit; the process cannot be
@@ -117,6 +117,7 @@ impl Domain {
             name: request.name.clone(),
             uid: caller.uid,
             pid: request.pid,
+            tid: request.tid,
             cpu: self.cpu,
             period_ns: request.period_ns,
             budget_ns: request.budget_ns,
@@ -182,12 +183,6 @@ impl Domain {
         if self.ended {
             return Err(Diagnostic::machine("the service ends", "try again in a moment"));
         }
-        if let Some(tid) = request.tid {
-            return Err(Diagnostic::machine(
-                format!("thread {tid} cannot be reserved for alone"),
-                "this version reserves for processes with all of their threads",
-            ));
-        }
         let overrun = overrun(request.overrun.as_deref())?;
         if self.running.is_none() {
             let mail = self.mail.clone();
@@ -214,7 +209,10 @@ impl Domain {
         if let Some(deadline) = request.deadline_ns {
             task = task.deadline(ns(deadline));
         }
-        task.pid(request.pid)
+        match request.tid {
+            Some(tid) => task.thread_of(request.pid, tid),
+            None => task.pid(request.pid),
+        }
     }
 
     /// Gives a reservation another budget, ns, from its next release on.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use punctual_diagnostic::is_printable;
-use punctual_process::Identity;
+use punctual_process::{threads_of, Identity};
 use punctual_service::{
     CpuStatus, EventsReply, ReservationInfo, ServiceError, StatusReply, TaskRequest, NAME_LIMIT,
 };
@@ -136,10 +136,12 @@ impl Reservations {
             return Err(invalid(cause, "choose another name"));
         }
         let process = check_owner(request.pid, &lease.caller)?;
+        let thread = check_thread(request, &lease.caller)?;
         let info = self.place(lease, request)?;
         lease.held.insert(info.id, info.cpu);
         // Its number may have become another process's before it was adopted.
-        if Identity::of(request.pid) != Some(process) {
+        let same = |id: &Identity| Identity::of(id.pid) == Some(*id);
+        if !same(&process) || !thread.iter().all(same) {
             self.release_all(lease, vec![info.id]);
             return Err(invalid(format!("process {} has ended", request.pid), "start it again"));
         }
@@ -250,4 +252,16 @@ impl Reservations {
             }
         }
     }
+}
+
+/// The thread that a request names, if it is one of the process and the caller's: credentials are
+/// of single threads.
+fn check_thread(request: &TaskRequest, caller: &User) -> Result<Option<Identity>, ServiceError> {
+    let Some(tid) = request.tid else { return Ok(None) };
+    let thread = check_owner(tid, caller)?;
+    if !threads_of(request.pid).contains(&tid) {
+        let cause = format!("process {} has no thread {tid}", request.pid);
+        return Err(invalid(cause, "give the number of one of its threads"));
+    }
+    Ok(Some(thread))
 }

@@ -43,6 +43,9 @@ pub struct ReservationInfo {
     pub uid: u32,
     /// The process.
     pub pid: i32,
+    /// The thread of it, if the reservation is for that alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<i32>,
     /// Its CPU.
     pub cpu: u32,
     /// Time between releases, ns.

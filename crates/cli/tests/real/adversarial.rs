@@ -8,6 +8,8 @@
 mod forking_roles;
 #[path = "scheduling_roles.rs"]
 mod scheduling_roles;
+#[path = "thread_roles.rs"]
+mod thread_roles;
 
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,7 @@ extern "C" fn play() {
     let number = |n: usize| numbers.get(n).copied().unwrap_or(1);
     match role.as_str() {
         "spin" => spin(LIFE),
+        "attack" => thread_roles::attack(arg(0)),
         "spin-threads" => many_threads(arg(0).parse().unwrap_or(4)),
         "family" => forking_roles::family(),
         "fork-storm" => forking_roles::fork_storm(),

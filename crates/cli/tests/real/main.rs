@@ -34,6 +34,7 @@ mod screen;
 mod self_suspending;
 mod service;
 mod service_attacks;
+mod service_threads;
 mod stalls;
 mod stops;
 mod system_bus;
