@@ -22,6 +22,7 @@ mod kills_both;
 mod locking_roles;
 mod machine;
 mod measure;
+mod pipewire;
 mod privileges;
 mod process;
 mod profile;

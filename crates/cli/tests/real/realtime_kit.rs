@@ -8,14 +8,15 @@ use punctual_service::ReservationInfo;
 use punctual_test_support::LIVENESS;
 
 use crate::bounded::{end_all, end_within, Said};
-use crate::machine::{permitted_cpu, Cpu, Need};
+use crate::machine::{has_dispatcher, permitted_cpu, Cpu, Need};
 use crate::privileges::UNPRIVILEGED;
 use crate::process::{attributes, eventually, kill, threads_of};
 use crate::punctual::adversarial;
 use crate::service::{Service, SERVICE_NEEDS};
 use crate::system_bus::SystemBus;
 
-const SECTION: &str = "[realtime_kit]\nperiod = \"20ms\"\nbudget = \"2ms\"\n";
+/// Long enough for a test on another CPU to see both classes of a thread.
+const SECTION: &str = "[realtime_kit]\nperiod = \"200ms\"\nbudget = \"50ms\"\n";
 /// A user without a share, of every Linux: a bus refuses users who have no entry.
 const WITHOUT_SHARE: u32 = 1;
 /// SCHED_RESET_ON_FORK.
@@ -24,7 +25,7 @@ const RESET_ON_FORK: i32 = libc::SCHED_RESET_ON_FORK;
 fn cpu_for_bus() -> Option<Cpu> {
     let [root, real_time, freezer] = SERVICE_NEEDS;
     let tools = [Need::Tool("dbus-daemon"), Need::Tool("dbus-send")];
-    permitted_cpu(&[root, real_time, freezer, tools[0], tools[1]])
+    permitted_cpu(&[root, real_time, freezer, Need::Cpus(2), tools[0], tools[1]])
 }
 
 /// A service that has RealtimeKit's name on a bus.
@@ -73,25 +74,77 @@ fn reservations(service: &Service) -> Vec<ReservationInfo> {
     service.client().status().expect("it serves").reservations
 }
 
+fn policy(tid: i32) -> i32 {
+    attributes(tid).map_or(-1, |a| a.policy & !RESET_ON_FORK)
+}
+
 #[test]
-fn a_thread_gets_a_nice_level_until_root_resets_it() {
+fn a_thread_that_asks_gets_a_reservation_with_a_budget_until_it_ends() {
     let Some(cpu) = cpu_for_bus() else { return };
     let (bus, service) = start(&cpu);
     let client = Client::start(UNPRIVILEGED);
-    let of = |tid| attributes(tid).map(|a| (a.policy & !RESET_ON_FORK, a.nice));
     let thread = client.thread();
-    let untouched = of(thread);
-    let args = client.args(0, "int32:-11");
-    bus.call(UNPRIVILEGED, "MakeThreadHighPriorityWithPID", &args).expect("it may");
+    let others: Vec<i32> = threads_of(client.pid()).into_iter().filter(|t| *t != thread).collect();
+    let before: Vec<_> = others.iter().map(|tid| attributes(*tid)).collect();
+    let ask =
+        || bus.call(UNPRIVILEGED, "MakeThreadRealtimeWithPID", &client.args(thread, "uint32:20"));
+    ask_until_free(ask);
+    let of = |r: &ReservationInfo| (r.uid, r.pid, r.cpu, r.period_ns, r.budget_ns);
+    let reserved: Vec<_> = reservations(&service).iter().map(of).collect();
+    assert_eq!(reserved, [(UNPRIVILEGED, client.pid(), cpu.0, 200_000_000, 50_000_000)]);
+    // Real-time within its budget, and in the ordinary class beyond it, again and again.
+    for _ in 0..3 {
+        eventually("it has a real-time priority", || policy(thread) == libc::SCHED_FIFO);
+        eventually("its budget is used up", || policy(thread) == libc::SCHED_OTHER);
+    }
+    let now: Vec<_> = others.iter().map(|tid| attributes(*tid)).collect();
+    assert_eq!(now, before, "its other threads are as before");
+    // Asked again, it keeps what it has. The call's own connection has ended since.
+    ask().expect("it has a reservation");
+    assert_eq!(reservations(&service).len(), 1);
+    drop(client);
+    eventually("nothing is reserved", || reservations(&service).is_empty());
+    eventually("the CPU has no dispatcher", || !has_dispatcher(cpu.0));
+    service.end(cpu.0);
+}
+
+/// Asks again while another Punctual on this machine has the CPU.
+fn ask_until_free(ask: impl Fn() -> Result<(), String>) {
+    let mut asked = Err(String::new());
+    eventually("the CPU is free", || {
+        asked = ask();
+        !matches!(&asked, Err(e) if e.contains("already has a dispatcher"))
+    });
+    asked.expect("it fits");
+}
+
+#[test]
+fn reset_takes_everything_back() {
+    let Some(cpu) = cpu_for_bus() else { return };
+    let (bus, service) = start(&cpu);
+    let client = Client::start(UNPRIVILEGED);
+    let thread = client.thread();
+    let call =
+        |method: &str, tid, last: &str| bus.call(UNPRIVILEGED, method, &client.args(tid, last));
+    ask_until_free(|| call("MakeThreadRealtimeWithPID", thread, "uint32:1"));
     // 0 is the first thread.
-    assert_eq!(of(client.pid()), Some((libc::SCHED_OTHER, -11)));
-    assert_eq!(of(thread), untouched);
+    call("MakeThreadHighPriorityWithPID", 0, "int32:-11").expect("it may");
+    let of = |tid| attributes(tid).map(|a| (a.policy, a.nice));
+    assert_eq!(of(client.pid()), Some((libc::SCHED_OTHER | RESET_ON_FORK, -11)));
     for method in ["ResetKnown", "ResetAll", "Exit"] {
         let refusal = bus.call(UNPRIVILEGED, method, &[]).expect_err("it is root's");
         assert!(refusal.contains("AccessDenied"), "{refusal}");
     }
     bus.call(0, "ResetKnown", &[]).expect("root may");
-    assert_eq!(of(client.pid()), Some((libc::SCHED_OTHER, 0)));
+    assert!(reservations(&service).is_empty());
+    for tid in [client.pid(), thread] {
+        assert_eq!(of(tid).map(|(policy, nice)| (policy & !RESET_ON_FORK, nice)), Some((0, 0)));
+    }
+    // A nice level in the place of a reservation.
+    ask_until_free(|| call("MakeThreadRealtimeWithPID", thread, "uint32:1"));
+    call("MakeThreadHighPriorityWithPID", thread, "int32:-5").expect("it may");
+    assert!(reservations(&service).is_empty());
+    assert_eq!(of(thread), Some((libc::SCHED_OTHER | RESET_ON_FORK, -5)));
     bus.call(0, "Exit", &[]).expect("root may");
     eventually("the name is given back", || bus.owner().is_none());
     service.end(cpu.0);
