@@ -4,6 +4,7 @@
  * for what the sanitizers see (memory, undefined behaviour), for calls that do not come back, and
  * for the few things that hold whatever the values are.
  */
+#include "../punctual_dispatcher.h"
 #include "stream.h"
 
 /* Dispatchers larger than this are only measured, for the fuzzer's speed. */

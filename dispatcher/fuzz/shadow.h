@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "../punctual_dispatcher.h"
 #include "stream.h"
 
 enum {

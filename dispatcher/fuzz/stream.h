@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../punctual_dispatcher.h"
-
 struct stream {
 	const uint8_t *data;
 	size_t left;

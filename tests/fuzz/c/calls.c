@@ -14,7 +14,7 @@
 
 #include <punctual.h>
 
-#include "input.h"
+#include "numbers.h"
 
 #define MS 1000000ull
 #define SLOTS 4
@@ -41,26 +41,26 @@ static int64_t checked(int64_t result)
 }
 
 /* A handle: one of `slots`, NULL, or another number. */
-static void *handle(struct input *in, void *slots)
+static void *handle(struct stream *in, void *slots)
 {
-	uint8_t choice = input_byte(in);
+	uint8_t choice = stream_byte(in);
 
 	if (choice < 200)
 		return ((void **)slots)[choice % SLOTS];
-	return choice < 220 ? NULL : (void *)(uintptr_t)input_number(in);
+	return choice < 220 ? NULL : (void *)(uintptr_t)stream_number(in);
 }
 
 /* Where a call puts a handle: a free slot, or nowhere. */
-static void *room(struct input *in, void *slots)
+static void *room(struct stream *in, void *slots)
 {
-	void **slot = (void **)slots + input_below(in, SLOTS);
+	void **slot = (void **)slots + stream_below(in, SLOTS);
 
 	return *slot ? NULL : slot;
 }
 
-static uint64_t soon(struct input *in)
+static uint64_t soon(struct stream *in)
 {
-	uint64_t until = input_number(in);
+	uint64_t until = stream_number(in);
 	uint64_t latest = punctual_clock() + 2 * MS;
 
 	return until < latest ? until : latest;
@@ -74,54 +74,54 @@ static void *work(void *argument)
 	return argument;
 }
 
-static void choose(struct input *in, struct punctual_task_attr *attr)
+static void choose(struct stream *in, struct punctual_task_attr *attr)
 {
 	static const char *const names[] = { NULL, "a", "b", "", "\xff\x01", "much too long ..."
 		"................................................................." };
-	int usual = input_byte(in) % 4;
+	int usual = stream_byte(in) % 4;
 
-	attr->name = names[input_below(in, 6)];
-	attr->period = usual ? 5 * MS : input_number(in);
-	attr->budget = usual ? MS / 2 : input_number(in);
-	attr->deadline = usual > 1 ? 0 : input_number(in);
-	attr->offset = input_number(in) % (2 * MS);
-	attr->priority = usual > 2 ? 0 : (int64_t)input_number(in);
-	attr->overrun = input_byte(in) % 8 ? PUNCTUAL_CARRY : input_below(in, 6);
-	attr->cpu = input_byte(in) % 8 ? 0 : (uint32_t)input_number(in);
-	attr->stack = input_byte(in) % 8 ? 0 : input_number(in) % (1 << 20);
-	if (input_byte(in) % 16 == 1)
-		attr->size = input_below(in, 4) * 40;
+	attr->name = names[stream_below(in, 6)];
+	attr->period = usual ? 5 * MS : stream_number(in);
+	attr->budget = usual ? MS / 2 : stream_number(in);
+	attr->deadline = usual > 1 ? 0 : stream_number(in);
+	attr->offset = stream_number(in) % (2 * MS);
+	attr->priority = usual > 2 ? 0 : (int64_t)stream_number(in);
+	attr->overrun = stream_byte(in) % 8 ? PUNCTUAL_CARRY : stream_below(in, 6);
+	attr->cpu = stream_byte(in) % 8 ? 0 : (uint32_t)stream_number(in);
+	attr->stack = stream_byte(in) % 8 ? 0 : stream_number(in) % (1 << 20);
+	if (stream_byte(in) % 16 == 1)
+		attr->size = stream_below(in, 4) * 40;
 }
 
 /* Of a task whose releases are waited for. */
-static void choose_thread(struct input *in, struct punctual_task_attr *attr)
+static void choose_thread(struct stream *in, struct punctual_task_attr *attr)
 {
 	choose(in, attr);
 	if (attr->period > 20 * MS)
 		attr->period = 20 * MS;
 }
 
-static void call_set(struct input *in)
+static void call_set(struct stream *in)
 {
 	struct punctual_stats stats = PUNCTUAL_STATS_INIT;
 	struct punctual_attr attr = PUNCTUAL_ATTR_INIT;
-	uint32_t cpus[] = { (uint32_t)input_number(in), 0 };
+	uint32_t cpus[] = { (uint32_t)stream_number(in), 0 };
 
-	switch (input_byte(in) % 4) {
+	switch (stream_byte(in) % 4) {
 	case 0:
 		attr.cpus = cpus;
-		attr.cpu_count = input_below(in, 3);
-		attr.policy = input_below(in, 6);
-		attr.flags = input_byte(in) % 4 ? 0 : (uint32_t)input_number(in);
-		attr.task_limit = input_byte(in) % 4 ? 0 : (uint32_t)input_number(in);
-		attr.size = input_byte(in) % 8 ? sizeof(attr) : input_below(in, 256);
+		attr.cpu_count = stream_below(in, 3);
+		attr.policy = stream_below(in, 6);
+		attr.flags = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
+		attr.task_limit = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
+		attr.size = stream_byte(in) % 8 ? sizeof(attr) : stream_below(in, 256);
 		checked(punctual_open(&attr, room(in, held.set)));
 		break;
 	case 1:
 		checked(punctual_wait(handle(in, held.set), soon(in)));
 		break;
 	case 2:
-		stats.size = input_byte(in) % 8 ? sizeof(stats) : input_below(in, sizeof(stats));
+		stats.size = stream_byte(in) % 8 ? sizeof(stats) : stream_below(in, sizeof(stats));
 		checked(punctual_stats(handle(in, held.set), &stats));
 		break;
 	case 3: {
@@ -134,7 +134,7 @@ static void call_set(struct input *in)
 	}
 }
 
-static void call_task(struct input *in)
+static void call_task(struct stream *in)
 {
 	struct punctual_task_attr attr = PUNCTUAL_TASK_ATTR_INIT;
 	struct punctual_task_stats stats = PUNCTUAL_TASK_STATS_INIT;
@@ -143,7 +143,7 @@ static void call_task(struct input *in)
 				      { NULL } };
 	struct punctual_task *task;
 
-	switch (input_byte(in) % 9) {
+	switch (stream_byte(in) % 9) {
 	case 0:
 		choose_thread(in, &attr);
 		checked(punctual_attach(handle(in, held.set), &attr, room(in, held.task)));
@@ -151,20 +151,20 @@ static void call_task(struct input *in)
 	case 1:
 		choose_thread(in, &attr);
 		checked(punctual_task_create(handle(in, held.set), &attr, work,
-					     (void *)(uintptr_t)input_byte(in),
+					     (void *)(uintptr_t)stream_byte(in),
 					     room(in, held.task)));
 		break;
 	case 2:
 		choose(in, &attr);
 		checked(punctual_task_command(handle(in, held.set), &attr,
-					      commands[input_below(in, 4)], room(in, held.task)));
+					      commands[stream_below(in, 4)], room(in, held.task)));
 		break;
 	case 3: {
 		/* None of another program's: it would be parked. */
 		static const pid_t pids[] = { 0, -1, INT_MIN, INT_MAX };
 
 		choose(in, &attr);
-		checked(punctual_task_pid(handle(in, held.set), &attr, pids[input_below(in, 4)],
+		checked(punctual_task_pid(handle(in, held.set), &attr, pids[stream_below(in, 4)],
 					  room(in, held.task)));
 		break;
 	}
@@ -175,33 +175,33 @@ static void call_task(struct input *in)
 	case 5:
 		task = handle(in, held.task);
 		punctual_task_stop(task);
-		end.size = input_byte(in) % 8 ? sizeof(end) : input_below(in, sizeof(end));
-		checked(punctual_task_join(task, input_byte(in) % 4 ? &end : NULL));
+		end.size = stream_byte(in) % 8 ? sizeof(end) : stream_below(in, sizeof(end));
+		checked(punctual_task_join(task, stream_byte(in) % 4 ? &end : NULL));
 		break;
 	case 6:
 		checked(punctual_task_close(handle(in, held.task)));
 		break;
 	case 7:
 		task = handle(in, held.task);
-		checked(punctual_task_set_budget(task, input_number(in)));
+		checked(punctual_task_set_budget(task, stream_number(in)));
 		break;
 	case 8:
-		stats.size = input_byte(in) % 8 ? sizeof(stats) : input_below(in, sizeof(stats));
+		stats.size = stream_byte(in) % 8 ? sizeof(stats) : stream_below(in, sizeof(stats));
 		checked(punctual_task_stats(handle(in, held.task), &stats));
 		break;
 	}
 }
 
-static void call_current(struct input *in)
+static void call_current(struct stream *in)
 {
 	struct punctual_period period;
 
-	switch (input_byte(in) % 6) {
+	switch (stream_byte(in) % 6) {
 	case 0:
-		checked(punctual_wait_period(input_byte(in) % 2 ? &period : NULL));
+		checked(punctual_wait_period(stream_byte(in) % 2 ? &period : NULL));
 		break;
 	case 1:
-		checked(punctual_current_period(input_byte(in) % 2 ? &period : NULL));
+		checked(punctual_current_period(stream_byte(in) % 2 ? &period : NULL));
 		break;
 	case 2:
 		checked(punctual_remaining_budget());
@@ -218,21 +218,21 @@ static void call_current(struct input *in)
 	}
 }
 
-static void call_fifo(struct input *in)
+static void call_fifo(struct stream *in)
 {
 	static const char *const names[] = { NULL, "a", "0", "..", "a/b", "" };
 	struct punctual_fifo_attr attr = PUNCTUAL_FIFO_ATTR_INIT;
 	struct punctual_fifo_info info = PUNCTUAL_FIFO_INFO_INIT;
-	const char *name = names[input_below(in, 6)];
+	const char *name = names[stream_below(in, 6)];
 
-	switch (input_byte(in) % 7) {
+	switch (stream_byte(in) % 7) {
 	case 0:
-		attr.capacity = input_number(in);
+		attr.capacity = stream_number(in);
 		/* Memory that the machine may have, and that is then locked. */
 		if (attr.capacity <= 1ull << 30)
 			attr.capacity %= 1 << 16;
-		attr.flags = input_byte(in) % 4 ? input_below(in, 4) : (uint32_t)input_number(in);
-		attr.size = input_byte(in) % 8 ? sizeof(attr) : input_below(in, 64);
+		attr.flags = stream_byte(in) % 4 ? stream_below(in, 4) : (uint32_t)stream_number(in);
+		attr.size = stream_byte(in) % 8 ? sizeof(attr) : stream_below(in, 64);
 		checked(punctual_fifo_create(name, &attr, room(in, held.fifo)));
 		break;
 	case 1:
@@ -245,31 +245,31 @@ static void call_fifo(struct input *in)
 		checked(punctual_fifo_close(handle(in, held.fifo)));
 		break;
 	case 4:
-		info.size = input_byte(in) % 8 ? sizeof(info) : input_below(in, sizeof(info));
+		info.size = stream_byte(in) % 8 ? sizeof(info) : stream_below(in, sizeof(info));
 		checked(punctual_fifo_info(handle(in, held.fifo), &info));
 		break;
 	case 5:
-		checked(punctual_fifo_writer_open(handle(in, held.fifo), input_below(in, 3),
+		checked(punctual_fifo_writer_open(handle(in, held.fifo), stream_below(in, 3),
 						  room(in, held.writer)));
 		break;
 	case 6:
-		checked(punctual_fifo_reader_open(handle(in, held.fifo), input_below(in, 3),
+		checked(punctual_fifo_reader_open(handle(in, held.fifo), stream_below(in, 3),
 						  room(in, held.reader)));
 		break;
 	}
 }
 
-static void call_end(struct input *in)
+static void call_end(struct stream *in)
 {
 	void *writer = handle(in, held.writer), *reader = handle(in, held.reader);
-	void *memory = input_byte(in) % 16 ? buffer : NULL;
+	void *memory = stream_byte(in) % 16 ? buffer : NULL;
 	/* What the buffer has, or more than any FIFO here. */
-	size_t length = input_number(in);
+	size_t length = stream_number(in);
 	uint64_t until = soon(in);
 
 	if (length <= 1ull << 30)
 		length %= sizeof(buffer) + 1;
-	switch (input_byte(in) % 8) {
+	switch (stream_byte(in) % 8) {
 	case 0:
 		checked(punctual_fifo_put(writer, memory, length));
 		break;
@@ -294,7 +294,7 @@ static void call_end(struct input *in)
 		checked(punctual_fifo_reader_fd(reader));
 		break;
 	case 7:
-		if (input_byte(in) % 2)
+		if (stream_byte(in) % 2)
 			checked(punctual_fifo_writer_close(writer));
 		else
 			checked(punctual_fifo_reader_close(reader));
@@ -331,13 +331,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static void (*const calls[])(struct input *) = { call_set, call_task, call_current,
+	static void (*const calls[])(struct stream *) = { call_set, call_task, call_current,
 							  call_fifo, call_end };
-	struct input in = { data, size };
+	struct stream in = { data, size };
 
 	held.set[0] = running;
 	for (int n = 0; in.left > 0 && n < 32; n++)
-		calls[input_below(&in, 5)](&in);
+		calls[stream_below(&in, 5)](&in);
 	close_all();
 	return 0;
 }

@@ -14,7 +14,7 @@
 
 #include <punctual.h>
 
-#include "input.h"
+#include "numbers.h"
 
 #define CAPACITY 4096u
 #define HEADER 4096u
@@ -41,37 +41,39 @@ static unsigned char *map_page(void)
 }
 
 /* One word of the header, or of a message's. */
-static void scribble(struct input *in, unsigned char *page)
+static void scribble(struct stream *in, unsigned char *page)
 {
 	/* The positions and requests of both sides are in the first KiB. */
 	static const uint32_t ranges[] = { 1024, HEADER + CAPACITY - 8 };
-	uint32_t at = input_below(in, ranges[input_byte(in) % 2]) & ~3u;
-	uint64_t value = input_number(in);
+	uint32_t range = ranges[stream_byte(in) % 2];
+	uint32_t high = stream_byte(in);
+	uint32_t at = (high * 256 + stream_byte(in)) % range & ~3u;
+	uint64_t value = stream_number(in);
 
 	/* Also: near what was there. */
-	if (input_byte(in) % 2) {
+	if (stream_byte(in) % 2) {
 		uint64_t old;
 
 		memcpy(&old, page + at, sizeof(old));
-		value = old + (int8_t)input_byte(in) * (input_byte(in) % 2 ? 8 : 1);
+		value = old + (int8_t)stream_byte(in) * (stream_byte(in) % 2 ? 8 : 1);
 	}
 	memcpy(page + at, &value, sizeof(value));
 }
 
-static size_t length_of(struct input *in)
+static size_t length_of(struct stream *in)
 {
-	uint64_t length = input_number(in);
+	uint64_t length = stream_number(in);
 
 	return length <= CAPACITY || length > UINT32_MAX ? length : length % CAPACITY;
 }
 
-static void get(struct input *in, struct punctual_fifo_reader *reader)
+static void get(struct stream *in, struct punctual_fifo_reader *reader)
 {
 	size_t length = length_of(in) % (CAPACITY + 1);
 	ssize_t got;
 
 	memset(buffer, 0x5a, sizeof(buffer));
-	got = input_byte(in) % 2 ? punctual_fifo_get(reader, buffer, length) :
+	got = stream_byte(in) % 2 ? punctual_fifo_get(reader, buffer, length) :
 				   punctual_fifo_get_some(reader, buffer, length);
 	MUST(got <= (ssize_t)length);
 	for (size_t i = got < 0 ? 0 : length; i < sizeof(buffer); i++)
@@ -80,7 +82,7 @@ static void get(struct input *in, struct punctual_fifo_reader *reader)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input in = { data, size };
+	struct stream in = { data, size };
 	struct punctual_fifo_attr attr = PUNCTUAL_FIFO_ATTR_INIT;
 	struct punctual_fifo_writer *writer = NULL;
 	struct punctual_fifo_reader *reader = NULL;
@@ -88,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	unsigned char *page;
 
 	attr.capacity = CAPACITY;
-	attr.flags = input_byte(&in) % 2 ? PUNCTUAL_FIFO_MESSAGES : 0;
+	attr.flags = stream_byte(&in) % 2 ? PUNCTUAL_FIFO_MESSAGES : 0;
 	MUST(punctual_fifo_create(FIFO, &attr, &fifo) == 0);
 	page = map_page();
 	for (int calls = 0; in.left > 0 && calls < 64; calls++) {
@@ -96,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		uint64_t soon = punctual_clock() + 1000;
 		struct punctual_fifo *again;
 
-		switch (input_byte(&in) % 12) {
+		switch (stream_byte(&in) % 12) {
 		case 0:
 		case 1:
 		case 2:
@@ -134,7 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			/* A program that comes later. */
 			if (punctual_fifo_open(FIFO, &again) == 0)
 				MUST(punctual_fifo_close(again) == 0);
-			if (input_byte(&in) % 2) {
+			if (stream_byte(&in) % 2) {
 				punctual_fifo_writer_close(writer);
 				writer = NULL;
 			} else {
