@@ -36,14 +36,17 @@ impl Server {
     pub fn listen(directory: &Path) -> std::io::Result<Server> {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
         let path = directory.join(format!("{}.sock", std::process::id()));
-        // Killed processes leave theirs, perhaps one with our number.
+        // Removes those of killed processes; one with our number is replaced below.
         let _ = crate::client::running(directory);
-        let _ = std::fs::remove_file(&path);
-        let listener = UnixListener::bind(&path)?;
-        let server = Server { listener, path, observers: Vec::new() };
-        std::fs::set_permissions(&server.path, std::fs::Permissions::from_mode(0o600))?;
-        server.listener.set_nonblocking(true)?;
-        Ok(server)
+        // An observer takes a socket that refuses connections, as one does between bind and listen,
+        // for that of a killed process: it gets its name when it listens.
+        let unnamed = directory.join(format!("{}.new", std::process::id()));
+        let _ = std::fs::remove_file(&unnamed);
+        let listener = UnixListener::bind(&unnamed)?;
+        std::fs::set_permissions(&unnamed, std::fs::Permissions::from_mode(0o600))?;
+        listener.set_nonblocking(true)?;
+        std::fs::rename(&unnamed, &path)?;
+        Ok(Server { listener, path, observers: Vec::new() })
     }
 
     /// Answers what was asked since the last call: at most one request of each observer. An
