@@ -15,7 +15,7 @@
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
+use rustix::mm::{madvise, mmap_anonymous, munmap, Advice, MapFlags, ProtFlags};
 
 /// What a [`MemoryLock`] covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,11 +112,12 @@ struct Found {
 }
 
 impl Found {
-    /// From what happens to a new mapping: the kernel shows only how much is locked.
+    /// From what happens to a new mapping: the kernel shows only how much is locked in sum, which
+    /// other threads change too, with each stack that they map or unmap.
     fn examine() -> io::Result<Self> {
         const PAGE: usize = 4096;
-        let before = locked_kib()?;
-        let found = |new| Ok(Self { some: before > 0, new });
+        let some = locked_kib()? > 0;
+        let found = |new| Ok(Self { some, new });
         let flags = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: a new mapping, which overlaps nothing.
         let page = match unsafe { mmap_anonymous(std::ptr::null_mut(), PAGE, flags.0, flags.1) } {
@@ -125,13 +126,15 @@ impl Found {
             Err(rustix::io::Errno::AGAIN) => return found(NewMappings::All),
             Err(e) => return Err(e.into()),
         };
-        let locked = locked_kib()? > before;
         let mut resident = 0u8;
-        // SAFETY: the mapping is ours, and `resident` has a byte for its one page.
-        unsafe {
+        // SAFETY: the mapping is ours and not used, and `resident` has a byte for its one page.
+        let locked = unsafe {
             libc::mincore(page, PAGE, &mut resident);
+            // The kernel takes no page from a locked mapping (madvise(2)).
+            let given_back = madvise(page, PAGE, Advice::LinuxDontNeed);
             munmap(page, PAGE)?;
-        }
+            given_back == Err(rustix::io::Errno::INVAL)
+        };
         found(match (locked, resident & 1) {
             (false, _) => NewMappings::Unlocked,
             (true, 0) => NewMappings::Touched,
