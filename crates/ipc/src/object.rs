@@ -84,8 +84,15 @@ impl Object {
         let refused = |error| refused("make", kind, name, error);
         let folder = namespace.folder_of(kind).map_err(refused)?;
         reclaim(&folder);
+        let mut is_reclaimed = false;
         for _ in 0..ATTEMPTS {
             let temporary = temporary("new");
+            match mkdirat(&folder, temporary.as_str(), Mode::RWXU) {
+                Ok(()) => {}
+                // Of a killed process that had our number, or of one of another PID namespace.
+                Err(Errno::EXIST) => continue,
+                Err(errno) => return Err(refused(errno.into())),
+            }
             let made =
                 Self::build(&folder, &temporary, lifetime, length).and_then(|(memory, pipes)| {
                     let filled = fill(&memory)?;
@@ -93,32 +100,36 @@ impl Object {
                     renameat_with(&folder, from, &folder, to, RenameFlags::NOREPLACE)?;
                     Ok((memory, pipes, filled))
                 });
-            match made {
+            let error = match made {
                 Ok((memory, pipes, filled)) => {
                     let named = Some(Named { folder, name: name.clone(), lifetime });
                     return Ok((Self { memory, pipes, named }, filled));
                 }
-                Err(error) => {
-                    delete(&folder, &temporary);
-                    match error.kind() {
-                        // Reclaimed before it had its lock.
-                        io::ErrorKind::NotFound => {}
-                        io::ErrorKind::AlreadyExists => return Err(taken(kind, name)),
-                        _ => return Err(refused(error)),
-                    }
+                Err(error) => error,
+            };
+            delete(&folder, &temporary);
+            match error.kind() {
+                // Reclaimed before it had its lock.
+                io::ErrorKind::NotFound => {}
+                // Perhaps by an object of a killed process, which another process looks at now.
+                io::ErrorKind::AlreadyExists if !is_reclaimed => {
+                    reclaim_waiting(&folder).map_err(refused)?;
+                    is_reclaimed = true;
                 }
+                io::ErrorKind::AlreadyExists => return Err(taken(kind, name)),
+                _ => return Err(refused(error)),
             }
         }
         Err(refused(io::ErrorKind::TimedOut.into()))
     }
 
+    /// In the new folder of this name.
     fn build(
         folder: &OwnedFd,
         name: &str,
         lifetime: Lifetime,
         length: u64,
     ) -> io::Result<(File, [OwnedFd; 2])> {
-        mkdirat(folder, name, Mode::RWXU)?;
         let within = open_folder(folder, name)?;
         let mode = Mode::RUSR | Mode::WUSR;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -255,6 +266,14 @@ pub fn reclaim(folder: &OwnedFd) {
         reclaim_locked(folder);
         let _ = flock(folder, FlockOperation::Unlock);
     }
+}
+
+/// The same, once the others have done.
+fn reclaim_waiting(folder: &OwnedFd) -> io::Result<()> {
+    flock(folder, FlockOperation::LockExclusive)?;
+    reclaim_locked(folder);
+    flock(folder, FlockOperation::Unlock)?;
+    Ok(())
 }
 
 fn reclaim_locked(folder: &OwnedFd) {

@@ -4,6 +4,7 @@ mod common;
 
 use common::{name, namespace};
 use punctual_ipc::{Access, Fifo, FifoAttr, Lifetime, Namespace};
+use rustix::fs::{flock, FlockOperation};
 
 #[test]
 fn a_name_is_of_one_object_while_a_process_has_it_open() {
@@ -44,6 +45,25 @@ fn a_persistent_fifo_lives_until_it_is_removed_and_its_ends_even_longer() {
     drop((writer, fifo));
     assert_eq!(Fifo::names(&namespace).unwrap(), std::slice::from_ref(&name));
     assert_eq!(other.state().used, 0);
+}
+
+#[test]
+fn a_name_that_no_process_uses_is_free_while_another_process_reclaims_too() {
+    let (_folder, namespace) = namespace();
+    let create = |lifetime| Fifo::create(&namespace, &name("0"), FifoAttr::default(), lifetime);
+    drop(create(Lifetime::Persistent).unwrap());
+    // As a killed process leaves it.
+    let fifos = namespace.path().join("fifo");
+    std::fs::remove_file(fifos.join("0/persistent")).unwrap();
+    let other = std::fs::File::open(&fifos).unwrap();
+    flock(&other, FlockOperation::LockExclusive).unwrap();
+    std::thread::scope(|scope| {
+        let created = scope.spawn(|| create(Lifetime::Used));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!created.is_finished(), "it waits for the other");
+        flock(&other, FlockOperation::Unlock).unwrap();
+        created.join().unwrap().unwrap();
+    });
 }
 
 #[test]
