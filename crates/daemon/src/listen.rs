@@ -1,12 +1,15 @@
 //! The socket: systemd's, or one of our own.
 
+use std::fs::Permissions;
 use std::io;
 use std::os::fd::FromRawFd;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use punctual_diagnostic::Diagnostic;
+use rustix::fs::{renameat_with, RenameFlags, CWD};
+use rustix::io::Errno;
 
 /// A socket that listens. Dropping one of our own removes its file.
 #[derive(Debug)]
@@ -39,24 +42,46 @@ impl Listening {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(refused)?;
         }
-        let listener = match UnixListener::bind(path) {
-            Err(e) if e.kind() == io::ErrorKind::AddrInUse => {
-                if UnixStream::connect(path).is_ok() {
-                    return Err(Diagnostic::machine(
-                        format!("another service listens at {}", path.display()),
-                        "end it first, or give another place by --socket",
-                    ));
-                }
-                // Of a service that was killed.
-                std::fs::remove_file(path).map_err(refused)?;
-                UnixListener::bind(path)
-            }
-            bound => bound,
-        };
-        let listening = Listening { listener: listener.map_err(refused)?, own: Some(path.into()) };
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(refused)?;
+        // It gets its name once it listens: before, it refuses connections, as that of a killed
+        // service does.
+        let mut unnamed = path.as_os_str().to_owned();
+        unnamed.push(format!(".new-{}", std::process::id()));
+        let unnamed = PathBuf::from(unnamed);
+        let _ = std::fs::remove_file(&unnamed);
+        let listener = UnixListener::bind(&unnamed).map_err(refused)?;
+        let mut listening = Listening { listener, own: Some(unnamed.clone()) };
+        std::fs::set_permissions(&unnamed, Permissions::from_mode(0o666)).map_err(refused)?;
+        if !take_name(&unnamed, path).map_err(refused)? {
+            return Err(Diagnostic::machine(
+                format!("another service listens at {}", path.display()),
+                "end it first, or give another place by --socket",
+            ));
+        }
+        listening.own = Some(path.into());
         Ok(listening)
     }
+}
+
+/// Gives a socket that listens its name. False: there is another that does.
+fn take_name(unnamed: &Path, path: &Path) -> io::Result<bool> {
+    let rename = |flags| renameat_with(CWD, unnamed, CWD, path, flags);
+    match rename(RenameFlags::NOREPLACE) {
+        // Nothing of ours.
+        Err(Errno::EXIST) if !std::fs::symlink_metadata(path)?.file_type().is_socket() => {
+            return Err(Errno::EXIST.into());
+        }
+        Err(Errno::EXIST) if UnixStream::connect(path).is_ok() => return Ok(false),
+        // Of a service that was killed.
+        Err(Errno::EXIST) => rename(RenameFlags::EXCHANGE)?,
+        named => return Ok(named.map(|()| true)?),
+    }
+    // Or of another that took its name since.
+    if UnixStream::connect(unnamed).is_ok() {
+        rename(RenameFlags::EXCHANGE)?;
+        return Ok(false);
+    }
+    std::fs::remove_file(unnamed)?;
+    Ok(true)
 }
 
 impl Listening {

@@ -372,6 +372,9 @@ fn a_second_service_is_refused_and_a_wrong_configuration_is_named() {
     let service = Service::start(cpu.0);
     let config = service.scratch.path("service.toml");
     serve(&service.socket, &config).end().assert_code(4).assert_says(&["another service listens"]);
+    let document = service.scratch.file("document", "of the user\n");
+    serve(&document, &config).end().assert_says(&["no socket can be made", "File exists"]);
+    assert_eq!(std::fs::read_to_string(&document).unwrap(), "of the user\n");
     let wrong = service.scratch.file("wrong.toml", "cpu = 3\n");
     serve("/tmp/punctual-none.socket", &wrong)
         .end()
