@@ -78,38 +78,61 @@ impl Enforcement {
     /// of a file that is shared with the owner would keep neither apart.
     pub fn demote_overdue(&self, journal: &Journal) {
         for (&cpu, words) in self.cpus.iter().zip(self.words.get()) {
-            let act_by = words.act_by.load(SeqCst);
-            if monotonic_ns() < act_by.saturating_add(OVERDUE) {
-                continue;
-            }
+            let Some(act_by) = words.overdue() else { continue };
             if flock(journal, FlockOperation::NonBlockingLockExclusive).is_err() {
                 continue; // Another process restores the tasks.
             }
             if rustix::fs::fstat(journal).is_ok_and(|s| s.st_nlink > 0) {
-                words.demotions.fetch_add(1, SeqCst);
-                demote(journal, cpu, || words.act_by.load(SeqCst) == act_by);
-                words.demotions.fetch_add(1, SeqCst);
+                words.demote(threads(journal), cpu, || words.act_by.load(SeqCst) == act_by);
             }
             let _ = flock(journal, FlockOperation::Unlock);
         }
     }
+
+    /// Demotes the tasks of dispatchers that act no more; for the guardian, which has to fork then.
+    /// A fork waits while another process moves between cgroups; that one waits for each thread
+    /// that is forking or exiting; and such a thread may wait for the CPU, below the tasks, for
+    /// ever. So what this does waits for none of them: names are looked up among cgroups alone,
+    /// where tasks are that can keep a CPU. `dead`: the owner is; else those are demoted that are
+    /// overdue.
+    pub fn demote_before_fork(&self, journal: &Journal, dead: bool) {
+        for (&cpu, words) in self.cpus.iter().zip(self.words.get()) {
+            match words.overdue() {
+                _ if dead => words.demote(threads_in_groups(journal), cpu, || true),
+                Some(act_by) => words.demote(threads_in_groups(journal), cpu, || {
+                    words.act_by.load(SeqCst) == act_by
+                }),
+                None => {}
+            }
+        }
+    }
 }
 
-/// Puts the real-time threads of all tasks that may run on this CPU into the ordinary class, while
-/// `overdue`.
-fn demote(journal: &Journal, cpu: u32, overdue: impl Fn() -> bool) {
-    let is_level = |tid: i32| {
-        let policy = sched::policy(tid).unwrap_or(libc::SCHED_OTHER) & 0xff;
-        matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
-            && sched::affinity(tid).is_ok_and(|mask| sched::cpus(&mask).any(|c| c == cpu))
-    };
-    for tid in threads(journal) {
-        if !overdue() {
-            return;
+impl Words {
+    /// The time by which the dispatcher was to act, if that is long past.
+    fn overdue(&self) -> Option<u64> {
+        let act_by = self.act_by.load(SeqCst);
+        (monotonic_ns() >= act_by.saturating_add(OVERDUE)).then_some(act_by)
+    }
+
+    /// Puts those of these threads that are real-time ones and may run on this CPU into the
+    /// ordinary class, `while_so`.
+    fn demote(&self, threads: Vec<i32>, cpu: u32, while_so: impl Fn() -> bool) {
+        let is_level = |tid: i32| {
+            let policy = sched::policy(tid).unwrap_or(libc::SCHED_OTHER) & 0xff;
+            matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
+                && sched::affinity(tid).is_ok_and(|mask| sched::cpus(&mask).any(|c| c == cpu))
+        };
+        self.demotions.fetch_add(1, SeqCst);
+        for tid in threads {
+            if !while_so() {
+                break;
+            }
+            if is_level(tid) {
+                let _ = sched::set_other(tid);
+            }
         }
-        if is_level(tid) {
-            let _ = sched::set_other(tid);
-        }
+        self.demotions.fetch_add(1, SeqCst);
     }
 }
 
@@ -120,10 +143,19 @@ fn threads(journal: &Journal) -> Vec<i32> {
     let processes = processes.chain(c.adopted.iter().map(|p| &p.id)).filter(|id| id.is_alive());
     let mut all: Vec<i32> = processes.flat_map(|id| proc::threads_of(id.pid)).collect();
     all.extend(c.adopted_threads.iter().filter(|t| t.process.is_alive()).map(|t| t.thread.tid));
-    all.extend(c.groups.iter().flat_map(|(dir, _)| cgroup::list(dir, "cgroup.threads")));
+    all.extend(in_groups(&c));
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// Those in cgroups.
+fn threads_in_groups(journal: &Journal) -> Vec<i32> {
+    in_groups(&Contents::of(std::os::fd::AsFd::as_fd(journal))).collect()
+}
+
+fn in_groups(c: &Contents) -> impl Iterator<Item = i32> + '_ {
+    c.groups.iter().flat_map(|(dir, _)| cgroup::list(dir, "cgroup.threads"))
 }
 
 /// The dispatcher's side. All of it is real-time safe.

@@ -6,6 +6,7 @@
 //!     │                  │      poll(owner's pidfd, control pipe)
 //!     │                  │ 'D' on the pipe: dismissed, exit
 //!     │                  │ owner dead or dying, or the pipe hung up (exec, dropped):
+//!     │                  │   tasks demoted (`enforcement`), then
 //!     │                  │   restore(journal) in a supervised child (`supervise`), exit
 //!     └ polls the guardian's pidfd: dead? restart()
 //! ```
@@ -298,6 +299,7 @@ fn stand_watch(
         }
         let watch = Cell::new(watch);
         let act = |only_if_dying: bool| {
+            watched.enforcement.demote_before_fork(journal, !only_if_dying);
             // It could demote a thread that was restored.
             watch.take().into_iter().for_each(|watch| supervise::kill(watch, real_time));
             let job = || {

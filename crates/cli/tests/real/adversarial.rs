@@ -73,6 +73,7 @@ extern "C" fn play() {
             arg(0),
             args[1..].iter().filter_map(|p| p.parse().ok()).collect(),
         ),
+        "fork-below" => forking_roles::fork_below(arg(0)),
         "move-between-groups" => cgroup_roles::move_between_groups(arg(0), arg(1)),
         "make-groups" => cgroup_roles::make_groups(arg(0), arg(1)),
         "victim" => victim(),

@@ -46,6 +46,16 @@ impl CgroupWork {
     }
 }
 
+impl CgroupWork {
+    /// One of them waits until all threads have left fork or exit in which they are.
+    pub fn awaits_forks(&self) -> bool {
+        self.processes.iter().any(|process| {
+            let place = std::fs::read_to_string(format!("/proc/{}/wchan", process.id()));
+            place.is_ok_and(|place| place == "cgroup_procs_write_start")
+        })
+    }
+}
+
 impl Drop for CgroupWork {
     fn drop(&mut self) {
         for process in &mut self.processes {

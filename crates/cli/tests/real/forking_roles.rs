@@ -103,3 +103,23 @@ pub fn shot_forks() {
         shoot(forker);
     }
 }
+
+/// Forks, at the lowest real-time level of one CPU; the kernel's ordinary threads, which free what
+/// has ended, get a part of it.
+pub fn fork_below(cpu: &str) {
+    let pinned = punctual_sys::sched::pin(0, cpu.parse().unwrap_or(0));
+    let lowest = pinned.is_ok() && punctual_sys::sched::set_fifo(0, 1).is_ok();
+    // SAFETY: a plain call on this process.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let end = Instant::now() + LIFE;
+    while lowest && Instant::now() < end {
+        let child = fork();
+        if child == 0 {
+            // SAFETY: as in `in_child`.
+            unsafe { libc::_exit(0) };
+        }
+        // SAFETY: a child of ours; nothing is written.
+        unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        std::thread::sleep(Duration::from_micros(500));
+    }
+}

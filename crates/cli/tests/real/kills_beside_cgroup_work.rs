@@ -1,5 +1,6 @@
 //! Punctual, its guardian, or both killed while a freezer write waits for a lock of the kernel.
 
+use std::process::Command;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -7,9 +8,9 @@ use crate::cgroup_work::CgroupWork;
 use crate::freezer_lock::write_waits;
 use crate::kills::{set, NEEDS};
 use crate::kills_both::{clean, CLEANING};
-use crate::machine::{one_cpu, permitted, permitted_cpu, wait_for_cpu};
-use crate::process::kill;
-use crate::punctual::{assert_nothing_left, Running, Scratch};
+use crate::machine::{one_cpu, online, permitted, permitted_cpu, wait_for_cpu};
+use crate::process::{kill, marked, name_of};
+use crate::punctual::{adversarial, assert_nothing_left, list, Running, Scratch};
 use crate::victim::Victim;
 
 /// A run of a synthetic task, a command and an adopted program, at an instant at which a write
@@ -39,6 +40,41 @@ fn punctual_killed_while_a_freezer_write_waits_leaves_nothing() {
         punctual.reap();
         victim.assert_as_before();
     }
+    drop(work);
+}
+
+/// The guardian has to fork, and a fork waits for the work on cgroups, which waits for a thread in
+/// the middle of a fork, which waits for the CPU below a task that nothing bounds any more. On a
+/// kernel that preempts no fork the thread got the lock in its sleep.
+#[test]
+fn punctual_killed_while_a_fork_waits_below_its_tasks_leaves_nothing() {
+    let Some(cpu) = permitted_cpu(&NEEDS) else { return };
+    let scratch = Scratch::new();
+    let other = online().into_iter().find(|&other| other != cpu.0).unwrap_or(cpu.0);
+    let work = CgroupWork::on(other);
+    let words = adversarial(&format!("fork-below {}", cpu.0));
+    let mut forks = Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
+    let runaway = list(&["sh", "-c", "while :; do :; done"].map(str::to_owned));
+    let set = format!(
+        "cpu = {}\npolicy = \"edf\"\n[[task]]\nname = \"runaway\"\nperiod = \"4ms\"\n\
+         budget = \"2500us\"\ncommand = {runaway}\n",
+        cpu.0
+    );
+    let file = scratch.file("set.toml", &set);
+    for _ in 0..8 {
+        wait_for_cpu(cpu.0);
+        let mut punctual = Running::start(&["run", &file, "--quiet"]);
+        punctual.wait_for("its guardian", |p| p.guardian().is_some());
+        punctual.wait_for("its command", |p| {
+            marked(&p.mark).into_iter().any(|pid| name_of(pid) == "sh")
+        });
+        let end = Instant::now() + Duration::from_secs(2);
+        while !work.awaits_forks() && Instant::now() < end {}
+        kill(punctual.pid(), libc::SIGKILL);
+        assert_nothing_left(punctual.pid(), &punctual.mark, &[cpu.0]);
+        punctual.reap();
+    }
+    forks.kill().and_then(|()| forks.wait()).expect("a child of ours");
     drop(work);
 }
 
