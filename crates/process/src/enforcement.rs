@@ -28,20 +28,27 @@
 //! - The lock of the journal keeps a demotion apart from a restoration: a restored thread is never
 //!   demoted. The guardian kills `punctual-watch`, and so frees the lock, before it restores.
 
+use crate::adopted_thread::OUR_POLICY;
 use crate::cgroup;
 use crate::journal::{Contents, Journal};
 use crate::proc;
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::sched;
+use rustix::fd::AsFd;
 use rustix::fs::{flock, FlockOperation};
 use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A dispatcher that is so late is stopped, ns. The jobs of a dispatcher that is late for another
 /// cause, such as a hypervisor, have missed by then.
 const OVERDUE: u64 = 100_000_000;
+
+/// The guardian's attempts to lock the journal, while `punctual-watch` demotes: 100 ms.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// What the dispatcher of one CPU and `punctual-watch` share.
 #[derive(Debug)]
@@ -77,81 +84,82 @@ impl Enforcement {
     /// Demotes the tasks of dispatchers that are overdue. `journal` has a file of its own: the lock
     /// of a file that is shared with the owner would keep neither apart.
     pub fn demote_overdue(&self, journal: &Journal) {
+        self.demote(journal, threads, false, 1);
+    }
+
+    /// The same for the guardian, which forks then; of `all` dispatchers, where the run is to end.
+    /// A fork waits while another process moves between cgroups; that one waits for each thread
+    /// that is forking or exiting; and such a thread may wait for the CPU, below the tasks, for
+    /// ever. So no name is looked up in /proc here, whose entries such a thread may be freeing.
+    pub fn demote_before_fork(&self, journal: &Journal, all: bool) {
+        self.demote(journal, threads_without_proc, all, LOCK_TRIES);
+    }
+
+    fn demote(&self, journal: &Journal, threads: fn(&Contents) -> Vec<i32>, all: bool, tries: u32) {
         for (&cpu, words) in self.cpus.iter().zip(self.words.get()) {
-            let Some(act_by) = words.overdue() else { continue };
-            if flock(journal, FlockOperation::NonBlockingLockExclusive).is_err() {
+            let act_by = words.act_by.load(SeqCst);
+            if !all && monotonic_ns() < act_by.saturating_add(OVERDUE) {
+                continue;
+            }
+            if !lock(journal, tries) {
                 continue; // Another process restores the tasks.
             }
             if rustix::fs::fstat(journal).is_ok_and(|s| s.st_nlink > 0) {
-                words.demote(threads(journal), cpu, || words.act_by.load(SeqCst) == act_by);
+                words.demotions.fetch_add(1, SeqCst);
+                let threads = threads(&Contents::of(journal.as_fd()));
+                demote(threads, cpu, || all || words.act_by.load(SeqCst) == act_by);
+                words.demotions.fetch_add(1, SeqCst);
             }
             let _ = flock(journal, FlockOperation::Unlock);
         }
     }
-
-    /// Demotes the tasks of dispatchers that act no more; for the guardian, which has to fork then.
-    /// A fork waits while another process moves between cgroups; that one waits for each thread
-    /// that is forking or exiting; and such a thread may wait for the CPU, below the tasks, for
-    /// ever. So what this does waits for none of them: names are looked up among cgroups alone,
-    /// where tasks are that can keep a CPU. `dead`: the owner is; else those are demoted that are
-    /// overdue.
-    pub fn demote_before_fork(&self, journal: &Journal, dead: bool) {
-        for (&cpu, words) in self.cpus.iter().zip(self.words.get()) {
-            match words.overdue() {
-                _ if dead => words.demote(threads_in_groups(journal), cpu, || true),
-                Some(act_by) => words.demote(threads_in_groups(journal), cpu, || {
-                    words.act_by.load(SeqCst) == act_by
-                }),
-                None => {}
-            }
-        }
-    }
 }
 
-impl Words {
-    /// The time by which the dispatcher was to act, if that is long past.
-    fn overdue(&self) -> Option<u64> {
-        let act_by = self.act_by.load(SeqCst);
-        (monotonic_ns() >= act_by.saturating_add(OVERDUE)).then_some(act_by)
-    }
-
-    /// Puts those of these threads that are real-time ones and may run on this CPU into the
-    /// ordinary class, `while_so`.
-    fn demote(&self, threads: Vec<i32>, cpu: u32, while_so: impl Fn() -> bool) {
-        let is_level = |tid: i32| {
-            let policy = sched::policy(tid).unwrap_or(libc::SCHED_OTHER) & 0xff;
-            matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
-                && sched::affinity(tid).is_ok_and(|mask| sched::cpus(&mask).any(|c| c == cpu))
-        };
-        self.demotions.fetch_add(1, SeqCst);
-        for tid in threads {
-            if !while_so() {
-                break;
-            }
-            if is_level(tid) {
-                let _ = sched::set_other(tid);
-            }
+fn lock(journal: &Journal, tries: u32) -> bool {
+    (0..tries).any(|n| {
+        if n > 0 {
+            std::thread::sleep(LOCK_PAUSE);
         }
-        self.demotions.fetch_add(1, SeqCst);
+        flock(journal, FlockOperation::NonBlockingLockExclusive).is_ok()
+    })
+}
+
+/// Puts those of these threads that are real-time ones and may run on this CPU into the ordinary
+/// class, `while_so`.
+fn demote(threads: Vec<i32>, cpu: u32, while_so: impl Fn() -> bool) {
+    let is_level = |tid: i32| {
+        let policy = sched::policy(tid).unwrap_or(libc::SCHED_OTHER) & 0xff;
+        matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
+            && sched::affinity(tid).is_ok_and(|mask| sched::cpus(&mask).any(|c| c == cpu))
+    };
+    for tid in threads {
+        if !while_so() {
+            return;
+        }
+        if is_level(tid) {
+            let _ = sched::set_other(tid);
+        }
     }
 }
 
 /// All threads of the tasks that are programs.
-fn threads(journal: &Journal) -> Vec<i32> {
-    let c = Contents::of(std::os::fd::AsFd::as_fd(journal));
+fn threads(c: &Contents) -> Vec<i32> {
     let processes = c.children.iter().chain(&c.stopping).chain(c.joined.iter().map(|(id, _)| id));
     let processes = processes.chain(c.adopted.iter().map(|p| &p.id)).filter(|id| id.is_alive());
     let mut all: Vec<i32> = processes.flat_map(|id| proc::threads_of(id.pid)).collect();
     all.extend(c.adopted_threads.iter().filter(|t| t.process.is_alive()).map(|t| t.thread.tid));
-    all.extend(in_groups(&c));
+    all.extend(in_groups(c));
     all.sort_unstable();
     all.dedup();
     all
 }
 
-/// Those in cgroups.
-fn threads_in_groups(journal: &Journal) -> Vec<i32> {
-    in_groups(&Contents::of(std::os::fd::AsFd::as_fd(journal))).collect()
+/// Those in cgroups, and those that were adopted alone, by their policy: no other thread that got
+/// such a number has it.
+fn threads_without_proc(c: &Contents) -> Vec<i32> {
+    let alone = c.adopted_threads.iter().map(|t| t.thread.tid);
+    let alone = alone.filter(|tid| sched::policy(*tid) == Some(OUR_POLICY));
+    in_groups(c).chain(alone).collect()
 }
 
 fn in_groups(c: &Contents) -> impl Iterator<Item = i32> + '_ {

@@ -10,8 +10,8 @@
 //! The worker looks up names in /proc while their processes die, and removes cgroups. Inside the
 //! kernel such a call may retry until a thread that was preempted in the middle of freeing the same
 //! entry has continued (`demote`). At SCHED_FIFO 99 no other thread of that CPU would ever
-//! continue; in the pauses all do. The guardian only sleeps and makes calls that look up no names,
-//! so that nothing blocks it.
+//! continue; in the pauses all do. The guardian only sleeps and makes calls that look up no names
+//! in /proc, so that nothing blocks it.
 
 use punctual_sys::clock::CpuClock;
 use punctual_sys::{sched, thread_name};

@@ -1,16 +1,21 @@
 //! Punctual, its guardian, or both killed while a freezer write waits for a lock of the kernel.
 
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use punctual_test_support::LIVENESS;
+
+use crate::bounded::end_within;
 use crate::cgroup_work::CgroupWork;
 use crate::freezer_lock::write_waits;
 use crate::kills::{set, NEEDS};
 use crate::kills_both::{clean, CLEANING};
 use crate::machine::{one_cpu, online, permitted, permitted_cpu, wait_for_cpu};
-use crate::process::{kill, marked, name_of};
+use crate::process::{attributes, eventually, kill, marked, name_of};
 use crate::punctual::{adversarial, assert_nothing_left, list, Running, Scratch};
+use crate::service::{Service, SERVICE_NEEDS};
+use crate::service_threads::{request, Program};
 use crate::victim::Victim;
 
 /// A run of a synthetic task, a command and an adopted program, at an instant at which a write
@@ -50,10 +55,7 @@ fn punctual_killed_while_a_freezer_write_waits_leaves_nothing() {
 fn punctual_killed_while_a_fork_waits_below_its_tasks_leaves_nothing() {
     let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let scratch = Scratch::new();
-    let other = online().into_iter().find(|&other| other != cpu.0).unwrap_or(cpu.0);
-    let work = CgroupWork::on(other);
-    let words = adversarial(&format!("fork-below {}", cpu.0));
-    let mut forks = Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
+    let forks = Forks::below_the_tasks_of(cpu.0);
     let runaway = list(&["sh", "-c", "while :; do :; done"].map(str::to_owned));
     let set = format!(
         "cpu = {}\npolicy = \"edf\"\n[[task]]\nname = \"runaway\"\nperiod = \"4ms\"\n\
@@ -68,14 +70,64 @@ fn punctual_killed_while_a_fork_waits_below_its_tasks_leaves_nothing() {
         punctual.wait_for("its command", |p| {
             marked(&p.mark).into_iter().any(|pid| name_of(pid) == "sh")
         });
-        let end = Instant::now() + Duration::from_secs(2);
-        while !work.awaits_forks() && Instant::now() < end {}
+        forks.until_one_waits();
         kill(punctual.pid(), libc::SIGKILL);
         assert_nothing_left(punctual.pid(), &punctual.mark, &[cpu.0]);
         punctual.reap();
     }
-    forks.kill().and_then(|()| forks.wait()).expect("a child of ours");
-    drop(work);
+}
+
+/// The same of a single thread, which is in no cgroup of a task.
+#[test]
+fn the_service_killed_while_a_fork_waits_below_a_thread_gives_the_thread_back() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let mut service = Service::start(cpu.0);
+    let forks = Forks::below_the_tasks_of(cpu.0);
+    let program = Program::start("attack spin");
+    let thread = program.second();
+    for _ in 0..4 {
+        let mut client = service.client();
+        service.reserve(&mut client, &[request(program.pid(), Some(thread), 6_000_000)]);
+        let policy = || attributes(thread).map(|a| a.policy & !libc::SCHED_RESET_ON_FORK);
+        eventually("it has a real-time priority", || policy() == Some(libc::SCHED_FIFO));
+        forks.until_one_waits();
+        kill(service.running.pid(), libc::SIGKILL);
+        eventually("it is an ordinary one", || policy() == Some(libc::SCHED_OTHER));
+        service.running.reap();
+        service.start_again();
+        wait_for_cpu(cpu.0);
+    }
+    drop(forks);
+    service.end(cpu.0);
+}
+
+/// Forks at the lowest real-time level of one CPU, and work on cgroups of another, where there is
+/// one.
+struct Forks {
+    forks: Child,
+    work: CgroupWork,
+}
+
+impl Forks {
+    fn below_the_tasks_of(cpu: u32) -> Forks {
+        let other = online().into_iter().find(|&other| other != cpu).unwrap_or(cpu);
+        let work = CgroupWork::on(other);
+        let words = adversarial(&format!("fork-below {cpu}"));
+        Forks { forks: Command::new(&words[0]).args(&words[1..]).spawn().unwrap(), work }
+    }
+
+    /// Until the work waits for a fork, or for two seconds.
+    fn until_one_waits(&self) {
+        let end = Instant::now() + Duration::from_secs(2);
+        while !self.work.awaits_forks() && Instant::now() < end {}
+    }
+}
+
+impl Drop for Forks {
+    fn drop(&mut self) {
+        let _ = self.forks.kill();
+        let _ = end_within(&mut self.forks, LIVENESS);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::punctual::adversarial;
 use crate::service::{Service, SERVICE_NEEDS};
 use crate::victim::Victim;
 
-fn request(pid: i32, tid: Option<i32>, budget_ns: u64) -> TaskRequest {
+pub fn request(pid: i32, tid: Option<i32>, budget_ns: u64) -> TaskRequest {
     TaskRequest {
         name: "thread".to_owned(),
         pid,
@@ -31,21 +31,21 @@ fn request(pid: i32, tid: Option<i32>, budget_ns: u64) -> TaskRequest {
 }
 
 /// A program of an ordinary user.
-struct Program(Child);
+pub struct Program(Child);
 
 impl Program {
-    fn start(role: &str) -> Program {
+    pub fn start(role: &str) -> Program {
         let words = adversarial(role);
         let mut command = Command::new(&words[0]);
         Program(command.args(&words[1..]).uid(UNPRIVILEGED).gid(65534).spawn().expect("it starts"))
     }
 
-    fn pid(&self) -> i32 {
+    pub fn pid(&self) -> i32 {
         self.0.id() as i32
     }
 
     /// Its second thread.
-    fn second(&self) -> i32 {
+    pub fn second(&self) -> i32 {
         let second = || threads_of(self.pid()).into_iter().find(|tid| *tid != self.pid());
         eventually("it has a second thread", || second().is_some());
         second().unwrap_or(0)
