@@ -66,9 +66,7 @@ impl ParkWatch {
             demoted: false,
         }
     }
-}
 
-impl ParkWatch {
     /// The member is parked in a class in which it is not charged.
     pub fn demote_parked(&mut self) {
         self.demoted = true;

@@ -6,8 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use punctual_sys::memory::{map_unlocked, Extent, MemoryLock};
 use punctual_test_support::missing;
 
-const KIB: usize = 1024;
-
 /// One test at a time, with nothing locked; `None` where locking is not permitted.
 fn unlocked() -> Option<MutexGuard<'static, ()>> {
     static ALONE: Mutex<()> = Mutex::new(());
@@ -31,7 +29,7 @@ fn mlockall(flags: i32) -> bool {
 struct Mapping(*mut libc::c_void);
 
 impl Mapping {
-    const SIZE: usize = 256 * KIB;
+    const SIZE: usize = 256 << 10;
 
     fn new() -> Self {
         let (access, flags) =

@@ -113,7 +113,8 @@ impl Object {
                 io::ErrorKind::NotFound => {}
                 // Perhaps by an object of a killed process, which another process looks at now.
                 io::ErrorKind::AlreadyExists if !is_reclaimed => {
-                    reclaim_waiting(&folder).map_err(refused)?;
+                    reclaim_by(FlockOperation::LockExclusive, &folder)
+                        .map_err(|errno| refused(errno.into()))?;
                     is_reclaimed = true;
                 }
                 io::ErrorKind::AlreadyExists => return Err(taken(kind, name)),
@@ -262,18 +263,14 @@ impl Drop for Object {
 /// Removes the objects of a folder that no process has open, and what is left of half-made and
 /// half-removed ones. Where another process removes objects at this moment, it does nothing.
 pub fn reclaim(folder: &OwnedFd) {
-    if flock(folder, FlockOperation::NonBlockingLockExclusive).is_ok() {
-        reclaim_locked(folder);
-        let _ = flock(folder, FlockOperation::Unlock);
-    }
+    let _ = reclaim_by(FlockOperation::NonBlockingLockExclusive, folder);
 }
 
-/// The same, once the others have done.
-fn reclaim_waiting(folder: &OwnedFd) -> io::Result<()> {
-    flock(folder, FlockOperation::LockExclusive)?;
+/// With a lock that waits for the others, or does not.
+fn reclaim_by(lock: FlockOperation, folder: &OwnedFd) -> rustix::io::Result<()> {
+    flock(folder, lock)?;
     reclaim_locked(folder);
-    flock(folder, FlockOperation::Unlock)?;
-    Ok(())
+    flock(folder, FlockOperation::Unlock)
 }
 
 fn reclaim_locked(folder: &OwnedFd) {
