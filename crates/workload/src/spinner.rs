@@ -130,20 +130,29 @@ mod tests {
         assert!(spinner.iterations_per_us() > 10, "{spinner:?}");
     }
 
+    /// Other work on the same processor may slow this CPU down by more than the eighth that is left
+    /// to the clock: then the spinner is calibrated again, and that time is not judged.
     #[test]
     fn spins_for_the_time_asked_by_its_own_clock() {
-        let spinner = Spinner::calibrate();
-        let mut over: Vec<u64> = (0..50)
-            .map(|i| {
-                let want = 20_000 * (1 + i % 25);
-                let begin = thread_cpu_ns();
-                spinner.spin_for(want);
-                let got = thread_cpu_ns() - begin;
-                assert!(got >= want, "{got} of {want}");
-                got - want
-            })
-            .collect();
+        let mut spinner = Spinner::calibrate();
+        let mut over = Vec::new();
+        for i in 0..5_000 {
+            let want = 20_000 * (1 + i % 25);
+            let begin = thread_cpu_ns();
+            spinner.spin_for(want);
+            let got = thread_cpu_ns() - begin;
+            assert!(got >= want, "{got} of {want}");
+            if timed(spinner.iterations(STRETCH)) > STRETCH * 8 / 7 {
+                spinner = Spinner::calibrate();
+                continue;
+            }
+            over.push(got - want);
+            if over.len() == 50 {
+                break;
+            }
+        }
         over.sort_unstable();
+        assert_eq!(over.len(), 50, "this machine's speed never lasts");
         // Typically 0.5 us; an order of magnitude for a busy machine.
         assert!(over[25] < 10_000, "median excess {} ns", over[25]);
     }
