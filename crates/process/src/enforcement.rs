@@ -40,15 +40,10 @@ use rustix::mm::{mmap_anonymous, munmap, MapFlags, ProtFlags};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A dispatcher that is so late is stopped, ns. The jobs of a dispatcher that is late for another
 /// cause, such as a hypervisor, have missed by then.
 const OVERDUE: u64 = 100_000_000;
-
-/// The guardian's attempts to lock the journal, while `punctual-watch` demotes: 100 ms.
-const LOCK_TRIES: u32 = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// What the dispatcher of one CPU and `punctual-watch` share.
 #[derive(Debug)]
@@ -81,58 +76,68 @@ impl Enforcement {
         (0..self.cpus.len()).map(dispatcher)
     }
 
-    /// Demotes the tasks of dispatchers that are overdue. `journal` has a file of its own: the lock
-    /// of a file that is shared with the owner would keep neither apart.
+    /// Demotes the tasks of dispatchers that are overdue. `journal` has a file that is not the
+    /// owner's: its lock would not keep the two apart.
     pub fn demote_overdue(&self, journal: &Journal) {
-        self.demote(journal, threads, false, 1);
+        let overdue = |act_by: u64| monotonic_ns() >= act_by.saturating_add(OVERDUE);
+        drop(self.demote(journal, threads, overdue));
     }
 
-    /// The same for the guardian, which forks then; of `all` dispatchers, where the run is to end.
-    /// A fork waits while another process moves between cgroups; that one waits for each thread
-    /// that is forking or exiting; and such a thread may wait for the CPU, below the tasks, for
-    /// ever. So no name is looked up in /proc here, whose entries such a thread may be freeing.
-    pub fn demote_before_fork(&self, journal: &Journal, all: bool) {
-        self.demote(journal, threads_without_proc, all, LOCK_TRIES);
+    /// The same for the guardian, which forks then, of each dispatcher that has tasks to bound: the
+    /// owner ends. A fork waits while another process moves between cgroups; that one waits for
+    /// each thread that is forking or exiting; and such a thread may wait for the CPU, below the
+    /// tasks, for ever. So no name is looked up in /proc here, whose entries such a thread may be
+    /// freeing; and `journal` has the file of `punctual-watch`, whose lock is this one, then.
+    pub fn demote_before_fork<'j>(&self, journal: &'j Journal) -> Option<Locked<'j>> {
+        self.demote(journal, threads_without_proc, |act_by| act_by != u64::MAX)
     }
 
-    fn demote(&self, journal: &Journal, threads: fn(&Contents) -> Vec<i32>, all: bool, tries: u32) {
-        for (&cpu, words) in self.cpus.iter().zip(self.words.get()) {
-            let act_by = words.act_by.load(SeqCst);
-            if !all && monotonic_ns() < act_by.saturating_add(OVERDUE) {
-                continue;
-            }
-            if !lock(journal, tries) {
-                continue; // Another process restores the tasks.
-            }
-            if rustix::fs::fstat(journal).is_ok_and(|s| s.st_nlink > 0) {
-                words.demotions.fetch_add(1, SeqCst);
-                let threads = threads(&Contents::of(journal.as_fd()));
-                demote(threads, cpu, || all || words.act_by.load(SeqCst) == act_by);
-                words.demotions.fetch_add(1, SeqCst);
-            }
-            let _ = flock(journal, FlockOperation::Unlock);
+    /// Of those dispatchers whose `act_by` is `lapsed`, and remains so.
+    fn demote<'j>(
+        &self,
+        journal: &'j Journal,
+        threads: fn(&Contents) -> Vec<i32>,
+        lapsed: impl Fn(u64) -> bool,
+    ) -> Option<Locked<'j>> {
+        let is_lapsed = |words: &Words| lapsed(words.act_by.load(SeqCst));
+        if !self.words.get().iter().any(is_lapsed) {
+            return None;
         }
+        // Otherwise another process restores the tasks.
+        flock(journal, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let locked = Locked(journal);
+        if rustix::fs::fstat(journal).is_ok_and(|s| s.st_nlink > 0) {
+            let threads = threads(&Contents::of(journal.as_fd()));
+            for (&cpu, words) in self.cpus.iter().zip(self.words.get()) {
+                if is_lapsed(words) {
+                    words.demotions.fetch_add(1, SeqCst);
+                    demote(&threads, cpu, || is_lapsed(words));
+                    words.demotions.fetch_add(1, SeqCst);
+                }
+            }
+        }
+        Some(locked)
     }
 }
 
-fn lock(journal: &Journal, tries: u32) -> bool {
-    (0..tries).any(|n| {
-        if n > 0 {
-            std::thread::sleep(LOCK_PAUSE);
-        }
-        flock(journal, FlockOperation::NonBlockingLockExclusive).is_ok()
-    })
+/// No other process restores the tasks while it lives.
+pub(crate) struct Locked<'j>(&'j Journal);
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
 }
 
 /// Puts those of these threads that are real-time ones and may run on this CPU into the ordinary
 /// class, `while_so`.
-fn demote(threads: Vec<i32>, cpu: u32, while_so: impl Fn() -> bool) {
+fn demote(threads: &[i32], cpu: u32, while_so: impl Fn() -> bool) {
     let is_level = |tid: i32| {
         let policy = sched::policy(tid).unwrap_or(libc::SCHED_OTHER) & 0xff;
         matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
             && sched::affinity(tid).is_ok_and(|mask| sched::cpus(&mask).any(|c| c == cpu))
     };
-    for tid in threads {
+    for &tid in threads {
         if !while_so() {
             return;
         }
@@ -235,5 +240,77 @@ impl Drop for Mapped {
     fn drop(&mut self) {
         // SAFETY: mapped by `new`; the last user is gone.
         let _ = unsafe { munmap(self.0.cast(), size_of::<Words>() * self.1.max(1)) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{AdoptedThreadRecord, Entry, ThreadRecord};
+    use crate::proc::Identity;
+    use punctual_sys::sched::{Attributes, Children};
+    use std::sync::mpsc::channel;
+
+    const IN_AN_HOUR: u64 = 3_600_000_000_000;
+
+    /// `judge` of a journal that has one thread, which is a real-time one on this CPU.
+    fn with_a_task(judge: impl FnOnce(&Journal, i32, u32)) {
+        let (ready, is_ready) = channel();
+        let (end, at_end) = channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let _ = ready.send(sched::thread_id());
+            let _ = at_end.recv();
+        });
+        let tid = is_ready.recv().expect("it runs");
+        let affinity = sched::affinity(tid).expect("it lives");
+        let cpu = sched::cpus(&affinity).next().expect("a CPU");
+        let attr = Attributes::of(tid).expect("it lives");
+        let record = ThreadRecord { tid, start: 0, attr, affinity };
+        let (process, pinned) = (Identity::own(), false);
+        let adopted = AdoptedThreadRecord { process, at: 0, cpu, pinned, thread: record };
+        let journal = Journal::create().expect("a journal");
+        journal.write(&Entry::AdoptedThread { thread: adopted }).expect("it is written");
+        if sched::set_level(tid, 1, Children::AreOrdinary).is_ok() {
+            judge(&journal, tid, cpu);
+        } else {
+            punctual_test_support::missing("SCHED_FIFO is refused");
+        }
+        drop(end);
+        thread.join().expect("it ends");
+        std::fs::remove_file(journal.path()).expect("it is there");
+    }
+
+    fn is_ordinary(tid: i32) -> bool {
+        sched::policy(tid).is_some_and(|policy| policy & 0xff == libc::SCHED_OTHER)
+    }
+
+    #[test]
+    fn a_dispatcher_that_ends_with_its_process_need_not_be_overdue() {
+        with_a_task(|journal, tid, cpu| {
+            let enforcement = Enforcement::new([cpu]).expect("memory");
+            let dispatcher = enforcement.dispatchers().next().expect("one");
+            dispatcher.sleeps_until(monotonic_ns() + IN_AN_HOUR);
+            enforcement.demote_overdue(journal);
+            assert!(!is_ordinary(tid), "it enforces the budget");
+            drop(enforcement.demote_before_fork(journal));
+            assert!(is_ordinary(tid));
+        });
+    }
+
+    #[test]
+    fn nothing_is_demoted_while_another_process_restores_but_beside_the_one_that_demotes() {
+        with_a_task(|journal, tid, cpu| {
+            let enforcement = Enforcement::new([cpu]).expect("memory");
+            let dispatcher = enforcement.dispatchers().next().expect("one");
+            dispatcher.sleeps_until(monotonic_ns());
+            let shared = Journal::open(journal.path()).expect("it is there");
+            flock(journal, FlockOperation::NonBlockingLockExclusive).expect("it is free");
+            assert!(enforcement.demote_before_fork(&shared).is_none());
+            assert!(!is_ordinary(tid));
+            flock(journal, FlockOperation::Unlock).expect("it is ours");
+            flock(&shared, FlockOperation::NonBlockingLockExclusive).expect("it is free");
+            assert!(enforcement.demote_before_fork(&shared).is_some());
+            assert!(is_ordinary(tid));
+        });
     }
 }

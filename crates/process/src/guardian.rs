@@ -292,16 +292,20 @@ fn stand_watch(
         let real_time = settle(keep, every);
         let _ = rustix::io::write(ready, if real_time { b"R" } else { b"O" });
         let state = OwnerState::open(journal.owner());
-        let watch = watch(&state, &watched.liveness, &watched.enforcement, journal, ready);
+        let Watched { liveness, enforcement } = watched;
+        let demotions = Journal::open(journal.path());
+        let watch = watch(&state, liveness, enforcement, demotions.as_ref(), ready);
         if watch.is_some() {
             // SAFETY: this process does not use it any more.
             unsafe { libc::close(ready.as_raw_fd()) };
         }
         let watch = Cell::new(watch);
         let act = |only_if_dying: bool| {
-            watched.enforcement.demote_before_fork(journal, !only_if_dying);
+            let locked =
+                demotions.iter().find_map(|journal| enforcement.demote_before_fork(journal));
             // It could demote a thread that was restored.
             watch.take().into_iter().for_each(|watch| supervise::kill(watch, real_time));
+            drop(locked);
             let job = || {
                 let wanted = !only_if_dying || !journal.owner().can_act();
                 if wanted {
@@ -311,7 +315,7 @@ fn stand_watch(
             };
             supervised(real_time, job)
         };
-        watched.liveness.await_end();
+        liveness.await_end();
         if wait_for_the_end(&state, owner, control, || act(true) == Outcome::Done(true)) {
             // One that was killed at it is followed by another; every step bears being done twice.
             let _ = (0..TRIES).any(|_| act(false) != Outcome::Died);

@@ -7,7 +7,7 @@ use crate::liveness::Liveness;
 use crate::proc::{Course, Identity};
 use punctual_sys::{sched, thread_name};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
-use rustix::fd::{AsRawFd, BorrowedFd};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::process::Pid;
 use std::time::Duration;
 
@@ -39,8 +39,8 @@ impl OwnerState {
 }
 
 /// Forks `punctual-watch`, an ordinary process, which takes no time from tasks; returns its pid,
-/// if one could be made. It ends with the guardian, and has `kept` open until then. For a process
-/// of one thread. Now and then it reads
+/// if one could be made. It ends with the guardian, and has `kept` open until then. `demotions`: a
+/// file of the journal that these two share. For a process of one thread. Now and then it reads
 /// - the owner's state, and reports a crash: the kernel ends no thread before the core dump, and
 ///   dumps only when all threads have stopped;
 /// - whether the owner's dispatchers enforce budgets (`enforcement`).
@@ -48,7 +48,7 @@ pub(crate) fn watch(
     state: &OwnerState,
     liveness: &Liveness,
     enforcement: &Enforcement,
-    journal: &Journal,
+    demotions: Option<&Journal>,
     kept: BorrowedFd<'_>,
 ) -> Option<Pid> {
     let guardian = rustix::process::getpid();
@@ -65,13 +65,13 @@ pub(crate) fn watch(
     // It must not hold the lock of a CPU.
     let mut keep: Vec<_> = state.0.iter().flatten().map(AsRawFd::as_raw_fd).collect();
     keep.push(kept.as_raw_fd());
+    keep.extend(demotions.map(|journal| journal.as_fd().as_raw_fd()));
     keep.sort_unstable();
     close_all_but(&keep);
-    let journal = Journal::open(journal.path());
     // The end of the first thread alone is no end of the owner.
     let killed = || matches!(state.read(), None | Some(Course::Killed));
     while !killed() && rustix::process::getppid() == Some(guardian) {
-        journal.iter().for_each(|journal| enforcement.demote_overdue(journal));
+        demotions.into_iter().for_each(|journal| enforcement.demote_overdue(journal));
         std::thread::sleep(LOOK_EVERY);
     }
     liveness.report();
