@@ -13,6 +13,18 @@ pub const NEEDS: [Need; 3] = [Need::Root, Need::RealTime, Need::Freezer];
 
 /// A synthetic task, a command with processes and threads, an adopted program.
 pub fn set(cpu: u32, round: u64, victim: i32) -> String {
+    let synthetic = r#"
+[[task]]
+name = "synthetic"
+period = "2ms"
+budget = "300us"
+work = { spin = "forever" }
+"#;
+    programs(cpu, round, victim) + synthetic
+}
+
+/// The programs alone: no thread of Punctual's is below them, nor has to be ended first.
+pub fn programs(cpu: u32, round: u64, victim: i32) -> String {
     let command = match round % 3 {
         0 => list(&adversarial("family")),
         1 => list(
@@ -26,11 +38,6 @@ pub fn set(cpu: u32, round: u64, victim: i32) -> String {
 cpu = {cpu}
 policy = "edf"
 duration = "120s"
-[[task]]
-name = "synthetic"
-period = "2ms"
-budget = "300us"
-work = {{ spin = "forever" }}
 [[task]]
 name = "command"
 period = "5ms"

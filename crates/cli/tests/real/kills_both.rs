@@ -6,7 +6,7 @@ use std::time::Duration;
 use punctual_test_support::judge_timing;
 use serde_json::Value;
 
-use crate::kills::{set, NEEDS};
+use crate::kills::{programs, set, NEEDS};
 use crate::machine::{one_cpu, permitted, wait_for_cpu, Cpu, Random};
 use crate::process::{eventually, groups_of, journals_of, kill, marked, name_of, state_of};
 use crate::punctual::{assert_nothing_left, run, run_on, Running, Scratch};
@@ -31,16 +31,25 @@ struct Orphan {
     punctual: Running,
 }
 
+impl Drop for Orphan {
+    /// Of a test that failed, its tasks would keep the CPU.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = run(&["clean"]);
+        }
+    }
+}
+
 /// Kills both; again, where the second kill came so late that another guardian was there already.
 fn kill_both(
     cpu: u32,
-    round: u64,
+    set: &str,
     victim: &Victim,
     random: &mut Random,
     stop_first: bool,
 ) -> Orphan {
     for _ in 0..10 {
-        let mut orphan = kill_both_once(cpu, round, victim, random, stop_first);
+        let mut orphan = kill_both_once(cpu, set, victim, random, stop_first);
         // A guardian just forked still has our name. The dead one's child may still be in its exit.
         let guards = |p: &i32| {
             let name = name_of(*p);
@@ -58,14 +67,14 @@ fn kill_both(
 
 fn kill_both_once(
     cpu: u32,
-    round: u64,
+    set: &str,
     victim: &Victim,
     random: &mut Random,
     stop_first: bool,
 ) -> Orphan {
     let scratch = Scratch::new();
     wait_for_cpu(cpu);
-    let file = scratch.file("set.toml", &set(cpu, round, victim.pid()));
+    let file = scratch.file("set.toml", set);
     let mut punctual = Running::start(&["run", &file, "--quiet"]);
     // All is adopted by now.
     punctual.wait_for("the adopted program", |_| !victim.is_as_before());
@@ -116,7 +125,8 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
     let Some((_one, cpu, mut random)) = begin(4) else { return };
     for round in 0..6 {
         let victim = Victim::start();
-        let mut orphan = kill_both(cpu.0, round, &victim, &mut random, round % 2 == 0);
+        let set = set(cpu.0, round, victim.pid());
+        let mut orphan = kill_both(cpu.0, &set, &victim, &mut random, round % 2 == 0);
         assert!(!journals_of(orphan.pid).is_empty(), "a journal of what was changed is left");
         assert!(!groups_of(orphan.pid).is_empty(), "cgroups are left");
         assert!(!victim.is_as_before(), "the adopted program still has what Punctual gave it");
@@ -150,7 +160,8 @@ fn doctor_tells_what_owner_and_guardian_left_and_clean_mends_it() {
 fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
     let Some((_one, cpu, mut random)) = begin(5) else { return };
     let victim = Victim::start();
-    let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, true);
+    let set = set(cpu.0, 0, victim.pid());
+    let mut orphan = kill_both(cpu.0, &set, &victim, &mut random, true);
     for journal in journals_of(orphan.pid) {
         std::fs::remove_file(journal).unwrap();
     }
@@ -178,7 +189,10 @@ fn with_its_journal_lost_too_clean_goes_by_the_cgroups() {
 fn a_new_run_on_the_same_cpu_is_not_disturbed_by_cleaning() {
     let Some((_one, cpu, mut random)) = begin(6) else { return };
     let victim = Victim::start();
-    let mut orphan = kill_both(cpu.0, 0, &victim, &mut random, false);
+    // A task that is a thread of Punctual's may not be able to end below the others: the CPU would
+    // not be free before the cleaning.
+    let set = programs(cpu.0, 0, victim.pid());
+    let mut orphan = kill_both(cpu.0, &set, &victim, &mut random, false);
     let mut words = run_on(cpu.0, "--period 10ms --budget 2ms --duration 120s --json -- sh -c");
     words.push("while :; do :; done".to_owned());
     let mut living = Running::start(&words);
