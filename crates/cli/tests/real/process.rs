@@ -63,12 +63,15 @@ pub fn describe(pid: i32) -> String {
             )
         })
         .collect();
+    // The last field: of a zombie, as wait(2) has it.
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     format!(
-        "{pid} ({}) state {:?} in {} [{}]",
+        "{pid} ({}) state {:?} in {} [{}], exit status {}",
         name_of(pid),
         state_of(pid),
         cgroup_of(pid),
-        policies.join(", ")
+        policies.join(", "),
+        stat.split_whitespace().last().unwrap_or("unknown")
     )
 }
 
