@@ -76,7 +76,7 @@ impl Permission {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DirectHandOver {
     holder: u32,
-    waiter: u32,
+    pub(crate) waiter: u32,
 }
 
 impl Engine {

@@ -177,6 +177,7 @@ impl Engine {
     fn next(&mut self, now: u64, after: u64) -> u64 {
         let mut next = self.dispatcher.timer(0, 0, now);
         next = self.queued.iter().map(|queued| queued.until).fold(next, u64::min);
+        next = next.min(self.next_timed_lock(now));
         let place = self
             .cpu
             .ranked
@@ -217,6 +218,7 @@ impl Engine {
         self.drain_requests(now);
         self.process_commands(now);
         self.give_tokens(now);
+        self.end_timed_locks(now);
         if late > LATE {
             self.mark_late(late);
         }
@@ -332,7 +334,7 @@ impl Engine {
                 Request::Lock | Request::Unlock | Request::Enqueue => {
                     let control = control.clone();
                     match request {
-                        Request::Lock => self.lock(i, now),
+                        Request::Lock => self.lock(i, control.until(), now),
                         Request::Unlock => self.unlock(i, now),
                         _ => self.enqueue(i, now),
                     }

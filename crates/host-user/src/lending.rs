@@ -18,6 +18,8 @@ const RANKS: u32 = 16;
 pub(crate) struct Waiter {
     slot: u32,
     mutex: MutexAddress,
+    /// CLOCK_MONOTONIC ns.
+    pub(crate) until: u64,
 }
 
 /// The task that waits borrows the mutex until it has it.
@@ -35,8 +37,9 @@ impl MutexAddress {
 }
 
 impl Engine {
-    /// The task of this slot requests the mutex that it names; its thread is in the gate.
-    pub(crate) fn lock(&mut self, i: u32, now: u64) {
+    /// The task of this slot requests the mutex that it names, and waits for it until `until`; its
+    /// thread is in the gate.
+    pub(crate) fn lock(&mut self, i: u32, until: u64, now: u64) {
         let Some((m, control)) = thread_of(&mut self.members, i) else { return };
         let mutex = MutexAddress(control.mutex());
         let holder = match mutex.get().wait(&control) {
@@ -65,7 +68,7 @@ impl Engine {
                     control.close();
                     m.run_mode = RunMode::Parked;
                 }
-                self.waiters.push(Waiter { slot: i, mutex });
+                self.waiters.push(Waiter { slot: i, mutex, until });
             }
         }
     }
@@ -85,10 +88,36 @@ impl Engine {
         // Others may have come when the holder was about to hand over: they request it again.
         for _ in 0..self.waiters.iter().filter(|w| w.mutex == mutex).count() {
             let Some(k) = self.waiters.iter().position(|w| w.mutex == mutex) else { break };
-            let other = self.waiters.remove(k).slot;
+            let Waiter { slot: other, until, .. } = self.waiters.remove(k);
             self.lend(other, None, now);
-            self.lock(other, now);
+            self.lock(other, until, now);
         }
+    }
+
+    /// Ends the waits whose time has come. A mutex that its holder is about to hand over itself is
+    /// its waiter's already.
+    pub(crate) fn end_timed_locks(&mut self, now: u64) {
+        let mut k = 0;
+        while let Some(&Waiter { slot, mutex, until }) = self.waiters.get(k) {
+            if until > now || self.direct.is_some_and(|direct| direct.waiter == slot) {
+                k += 1;
+                continue;
+            }
+            self.waiters.remove(k);
+            if !self.waiters.iter().any(|w| w.mutex == mutex) {
+                mutex.get().unmark();
+            }
+            self.lend(slot, None, now);
+            if let Some((m, control)) = thread_of(&mut self.members, slot) {
+                answer(m, &control, Answer::TimedOut);
+            }
+        }
+    }
+
+    /// When the next of these waits ends. What is past at `now` is about to be handed over.
+    pub(crate) fn next_timed_lock(&self, now: u64) -> u64 {
+        let pending = self.waiters.iter().map(|waiter| waiter.until).filter(|&until| until > now);
+        pending.min().unwrap_or(u64::MAX)
     }
 
     /// The mutex of the task of slot `holder`, if that of `slot` alone waits for it.

@@ -14,6 +14,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::time::Duration;
 
+use punctual_sys::clock;
+
 use crate::holder::{holder_in, name_in, Holder};
 use crate::task::ThreadTask;
 use crate::task_control::TaskControl;
@@ -44,6 +46,8 @@ pub enum LockError {
     OtherCpu,
     /// A task panicked or ended while it held it: what it protects may be inconsistent.
     Poisoned,
+    /// The time has come, and another task holds it still.
+    TimedOut,
 }
 
 impl fmt::Display for LockError {
@@ -52,6 +56,7 @@ impl fmt::Display for LockError {
             Self::Deadlock => "waiting for this mutex would never end: a deadlock",
             Self::OtherCpu => "a task of another CPU holds this mutex",
             Self::Poisoned => "a task panicked or ended while it held this mutex",
+            Self::TimedOut => "timed out: another task holds this mutex still",
         })
     }
 }
@@ -72,10 +77,21 @@ impl LendingMutex {
     /// Waiting would never end, or the holder is a task of another CPU; never that it is poisoned.
     #[inline]
     pub fn lock(&self, task: &ThreadTask) -> Result<bool, LockError> {
+        self.lock_until(task, u64::MAX)
+    }
+
+    /// The same, waiting until `until` (CLOCK_MONOTONIC ns; `u64::MAX`: for ever) at most: then
+    /// lending ends, and the task continues when it is next selected. One that no task holds is
+    /// locked whatever the time is. Real-time safe.
+    ///
+    /// # Errors
+    /// [`LockError::TimedOut`], and those of [`lock`](Self::lock).
+    #[inline]
+    pub fn lock_until(&self, task: &ThreadTask, until: u64) -> Result<bool, LockError> {
         let me = task.control().name.word();
         match self.word.compare_exchange(FREE, me, Acquire, Relaxed) {
             Ok(_) => Ok(true),
-            Err(_) => self.lock_contended(task.control()),
+            Err(_) => self.lock_contended(task.control(), until),
         }
     }
 
@@ -131,7 +147,7 @@ impl LendingMutex {
 
     #[cold]
     #[inline(never)]
-    fn lock_contended(&self, control: &TaskControl) -> Result<bool, LockError> {
+    fn lock_contended(&self, control: &TaskControl, until: u64) -> Result<bool, LockError> {
         let me = control.name.word();
         let mut alone = false;
         loop {
@@ -146,8 +162,11 @@ impl LendingMutex {
                 control.await_direct();
                 return Ok(!self.is_poisoned());
             }
-            if let Some(result) = control.await_mutex(self) {
+            if let Some(result) = control.await_mutex(self, until) {
                 return result.map(|()| !self.is_poisoned());
+            }
+            if clock::monotonic_ns() >= until {
+                return Err(LockError::TimedOut);
             }
             alone = true;
             std::thread::sleep(RETRY);
@@ -202,6 +221,11 @@ impl LendingMutex {
     pub fn give(&self, control: &TaskControl, waited_for: bool) {
         let word = control.name.word() | if waited_for { WAITED_FOR } else { 0 };
         let _ = self.word.fetch_update(SeqCst, SeqCst, |old| Some(word | old & POISONED));
+    }
+
+    /// No task waits for it any more.
+    pub fn unmark(&self) {
+        self.word.fetch_and(!WAITED_FOR, SeqCst);
     }
 
     /// No task waits or holds it.

@@ -138,7 +138,7 @@ impl Engine {
         note_remaining(dispatcher, m, m.charged);
         if unlocked && how != Answer::Over {
             control.set_timed_out(how == Answer::TimedOut);
-            self.lock(slot, now);
+            self.lock(slot, u64::MAX, now);
         } else {
             answer(m, &control, how);
         }

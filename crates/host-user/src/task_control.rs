@@ -81,7 +81,7 @@ pub struct TaskControl {
     mutex: AtomicPtr<LendingMutex>,
     /// The queue of its request.
     queue: AtomicPtr<WaitQueue>,
-    /// How long it waits there.
+    /// How long its request waits.
     until: AtomicU64,
     /// The time had come when it was to lock the mutex again.
     timed_out: AtomicBool,
@@ -168,15 +168,17 @@ impl TaskControl {
     }
 
     /// Waits for a mutex that another task holds, to which the dispatcher lends this one's jobs
-    /// meanwhile. `None`: the run is over.
-    pub fn await_mutex(&self, mutex: &LendingMutex) -> Option<Result<(), LockError>> {
+    /// meanwhile, until `until`. `None`: the run is over.
+    pub fn await_mutex(&self, mutex: &LendingMutex, until: u64) -> Option<Result<(), LockError>> {
         if self.detached.load(SeqCst) {
             return None;
         }
         self.mutex.store(ptr::from_ref(mutex).cast_mut(), SeqCst);
+        self.until.store(until, SeqCst);
         match self.await_answer(Request::Lock)? {
             Answer::Deadlock => Some(Err(LockError::Deadlock)),
             Answer::OnOtherCpu => Some(Err(LockError::OtherCpu)),
+            Answer::TimedOut => Some(Err(LockError::TimedOut)),
             _ => Some(Ok(())),
         }
     }
@@ -325,7 +327,7 @@ impl TaskControl {
         self.queue.load(SeqCst)
     }
 
-    /// How long it waits there.
+    /// How long its request waits, CLOCK_MONOTONIC ns.
     pub fn until(&self) -> u64 {
         self.until.load(SeqCst)
     }

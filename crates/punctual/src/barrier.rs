@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_host_user::{WaitError, WaitQueue};
 
-use crate::Task;
+use crate::{Task, Time};
 
 /// Between two looks for the token of a phase that has just ended.
 const RETRY: Duration = Duration::from_micros(100);
@@ -37,6 +37,18 @@ impl Barrier {
     /// The run is over, or the task was asked to end. The barrier then waits for another one in its
     /// place.
     pub fn wait(&self, task: &Task<'_>) -> Result<bool, WaitError> {
+        self.wait_until_ns(task, u64::MAX)
+    }
+
+    /// The same until `until` at most. Real-time safe.
+    ///
+    /// # Errors
+    /// [`WaitError::TimedOut`], and those of [`wait`](Self::wait).
+    pub fn wait_until(&self, task: &Task<'_>, until: Time) -> Result<bool, WaitError> {
+        self.wait_until_ns(task, until.as_nanos())
+    }
+
+    fn wait_until_ns(&self, task: &Task<'_>, until: u64) -> Result<bool, WaitError> {
         let next = |state: u64| match state as u32 + 1 {
             came if came >= self.tasks => ((state >> PHASE) + 1) << PHASE,
             _ => state + 1,
@@ -48,14 +60,16 @@ impl Barrier {
             queue.put(before as u32, u32::MAX);
             return Ok(true);
         }
-        queue.wait(task.thread(), u64::MAX).map(|()| false).inspect_err(|_| {
+        queue.wait(task.thread(), until).map(|()| false).or_else(|e| {
             let same_phase = |s: u64| (s >> PHASE == phase).then(|| s - 1);
-            if self.state.fetch_update(SeqCst, SeqCst, same_phase).is_err() {
-                // The others are there, and there is, or is about to be, a token for this task.
-                while !queue.try_take() && self.state.load(SeqCst) >> PHASE == phase + 1 {
-                    std::thread::sleep(RETRY);
-                }
+            if self.state.fetch_update(SeqCst, SeqCst, same_phase).is_ok() {
+                return Err(e);
             }
+            // The others are there, and there is, or is about to be, a token for this task.
+            while !queue.try_take() && self.state.load(SeqCst) >> PHASE == phase + 1 {
+                std::thread::sleep(RETRY);
+            }
+            Ok(false)
         })
     }
 }

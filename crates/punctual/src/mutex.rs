@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use punctual_host_user::{LendingMutex, LockError, ThreadTask};
 
-use crate::Task;
+use crate::{Task, Time};
 
 /// Data that one task at a time has.
 ///
@@ -72,7 +72,30 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// Waiting would never end; a task of another CPU holds it; or it is poisoned, and not locked.
     pub fn lock<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
-        let (guard, consistent) = self.lock_raw(task)?;
+        self.lock_until_ns(task, u64::MAX)
+    }
+
+    /// The same, waiting until `until` at most: then lending ends. A mutex that no task holds is
+    /// locked whatever the time is. Real-time safe.
+    ///
+    /// # Errors
+    /// [`LockError::TimedOut`], and those of [`lock`](Self::lock).
+    pub fn lock_until<'a>(
+        &'a self,
+        task: &'a Task<'_>,
+        until: Time,
+    ) -> Result<MutexGuard<'a, T>, LockError> {
+        self.lock_until_ns(task, until.as_nanos())
+    }
+
+    fn lock_until_ns<'a>(
+        &'a self,
+        task: &'a Task<'_>,
+        until: u64,
+    ) -> Result<MutexGuard<'a, T>, LockError> {
+        let task = task.thread();
+        let consistent = self.raw.lock_until(task, until)?;
+        let guard = self.guard(task);
         // Dropping the guard unlocks.
         consistent.then_some(guard).ok_or(LockError::Poisoned)
     }
@@ -83,7 +106,9 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// Waiting would never end, or a task of another CPU holds it.
     pub fn lock_poisoned<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
-        self.lock_raw(task).map(|(guard, _)| guard)
+        let task = task.thread();
+        self.raw.lock(task)?;
+        Ok(self.guard(task))
     }
 
     /// Locks it, if no task holds it and it is not poisoned. Real-time safe.
@@ -102,12 +127,6 @@ impl<T: ?Sized> Mutex<T> {
     /// The data is consistent again: [`lock`](Self::lock) succeeds from here on.
     pub fn clear_poison(&self) {
         self.raw.clear_poison();
-    }
-
-    fn lock_raw<'a>(&'a self, task: &'a Task<'_>) -> Result<(MutexGuard<'a, T>, bool), LockError> {
-        let task = task.thread();
-        let consistent = self.raw.lock(task)?;
-        Ok((self.guard(task), consistent))
     }
 
     /// The task has locked it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use common::{execute, start, turn, MS};
-use punctual::{LockError, Mutex, MutexGuard, Policy, Punctual, RunEvent, Task};
+use punctual::{LockError, Mutex, MutexGuard, Policy, Punctual, RunEvent, Task, Time};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 
 /// Executes `time` with the data of the mutex.
@@ -78,19 +78,47 @@ fn the_bus_task_of_pathfinder_meets_its_deadlines_by_lending_and_not_without() {
     });
 }
 
+/// Locks it, by attempts of so long each.
+fn lock_within<'a, T>(
+    mutex: &'a Mutex<T>,
+    task: &'a Task<'_>,
+    limit: Duration,
+) -> (MutexGuard<'a, T>, u64) {
+    let mut timed_out = 0;
+    loop {
+        match mutex.lock_until(task, Time::now() + limit) {
+            Ok(held) => return (held, timed_out),
+            Err(LockError::TimedOut) => timed_out += 1,
+            Err(e) => panic!("{e}"),
+        }
+    }
+}
+
 #[test]
 fn no_two_tasks_hold_it_at_once() {
+    exclude_each_other(Duration::MAX, || execute(MS / 20));
+}
+
+/// Many waits end just when the holder hands it over.
+#[test]
+fn no_two_tasks_hold_it_at_once_where_waits_time_out() {
+    exclude_each_other(MS / 8, || std::thread::sleep(MS / 20));
+}
+
+fn exclude_each_other(limit: Duration, section: fn()) {
     let _turn = turn();
+    let timed_out = Arc::new(AtomicU64::new(0));
     let shared = Arc::new(Mutex::new((0u64, 0u64)));
     let rounds = Arc::new(AtomicU64::new(0));
     let task = |set: Punctual, name: &str, period: u32| {
-        let (shared, rounds) = (shared.clone(), rounds.clone());
+        let (shared, rounds, timed_out) = (shared.clone(), rounds.clone(), timed_out.clone());
         set.task(name).period(period * MS).budget(period * MS / 6).spawn(move |task| {
             for _ in task.releases() {
                 for _ in 0..10 {
-                    let mut held = shared.lock(task).expect("no deadlock");
+                    let (mut held, attempts) = lock_within(&shared, task, limit);
+                    timed_out.fetch_add(attempts, SeqCst);
                     held.0 += 1;
-                    execute(MS / 20);
+                    section();
                     held.1 += 1;
                     assert_eq!(held.0, held.1, "another one was here");
                     drop(held);
@@ -104,6 +132,7 @@ fn no_two_tasks_hold_it_at_once() {
     assert!(comes_true(|| rounds.load(SeqCst) > 1000), "the tasks make progress");
     let outcome = running.stop().expect("it stops");
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+    println!("{} waits timed out", timed_out.load(SeqCst));
     let held = Arc::try_unwrap(shared).expect("all have ended").into_inner();
     assert_eq!((held.0, held.1), (rounds.load(SeqCst), rounds.load(SeqCst)));
 }
@@ -374,4 +403,86 @@ fn when_the_run_is_over_tasks_lock_as_ordinary_threads() {
     running.stop().expect("it stops");
     let held = Arc::try_unwrap(shared).expect("all have ended").into_inner();
     assert_eq!(held, began.load(SeqCst) + 200);
+}
+
+/// The holder has used up its own budget, and executes on that of the task that waits, until that
+/// one waits no longer.
+#[test]
+fn lending_ends_when_a_wait_times_out() {
+    let _turn = turn();
+    let mutex = Arc::new(Mutex::new(()));
+    let [executed, release, ended] = std::array::from_fn(|_| Arc::new(AtomicU64::new(0)));
+    let declare = |set: Punctual| {
+        let mut set = set.policy(Policy::RateMonotonic);
+        let (held, counter, released) = (mutex.clone(), executed.clone(), release.clone());
+        set.add("holder").period(1000 * MS).budget(MS).spawn(move |task| {
+            let _held = held.lock(task).expect("it is free");
+            while released.load(SeqCst) == 0 {
+                counter.fetch_add(1, SeqCst);
+            }
+        });
+        let (mutex, counter) = (mutex.clone(), executed.clone());
+        let (release, ended) = (release.clone(), ended.clone());
+        let waiter = set.add("waiter").period(100 * MS).budget(20 * MS).start(10 * MS);
+        waiter.spawn(move |task| {
+            let mut before = 0;
+            // Until its budget is used up.
+            while counter.load(SeqCst) == 0 || counter.load(SeqCst) != before {
+                before = counter.load(SeqCst);
+                std::thread::sleep(2 * MS);
+            }
+            let until = Time::now() + 3 * MS;
+            assert_eq!(mutex.lock_until(task, until).err(), Some(LockError::TimedOut));
+            assert!(Time::now() >= until);
+            let after = counter.load(SeqCst);
+            execute(2 * MS);
+            assert!(after > before && counter.load(SeqCst) == after, "it executes still");
+            release.store(1, SeqCst);
+            drop(mutex.lock_until(task, Time::now() + LIVENESS).expect("lending begins again"));
+            drop(mutex.lock_until(task, until).expect("it is free, though the time is over"));
+            ended.store(1, SeqCst);
+        });
+        set
+    };
+    let Some(running) = start(declare) else { return };
+    assert!(comes_true(|| ended.load(SeqCst) == 1), "it has the mutex at last");
+    running.stop().expect("it stops");
+}
+
+#[test]
+fn when_the_run_is_over_waits_time_out_as_before() {
+    let _turn = turn();
+    let mutex = Arc::new(Mutex::new(()));
+    let [held, timed_out, release] = std::array::from_fn(|_| Arc::new(AtomicU32::new(0)));
+    let declare = |mut set: Punctual| {
+        let (mine, at, released) = (mutex.clone(), held.clone(), release.clone());
+        set.add("holder").period(20 * MS).budget(2 * MS).spawn(move |task| {
+            let _held = mine.lock(task).expect("it is free");
+            at.store(1, SeqCst);
+            while released.load(SeqCst) == 0 {
+                std::thread::sleep(MS);
+            }
+        });
+        let (mutex, held) = (mutex.clone(), held.clone());
+        let (timed_out, release) = (timed_out.clone(), release.clone());
+        set.add("waiter").period(20 * MS).budget(5 * MS).spawn(move |task| {
+            while held.load(SeqCst) == 0 {
+                std::thread::sleep(MS);
+            }
+            let mut is_over = false;
+            while !is_over {
+                // The last wait is that of an ordinary thread.
+                is_over = task.is_over();
+                let waited = mutex.lock_until(task, Time::now() + MS);
+                assert_eq!(waited.err(), Some(LockError::TimedOut));
+                timed_out.fetch_add(1, SeqCst);
+            }
+            release.store(1, SeqCst);
+            drop(mutex.lock(task).expect("no deadlock"));
+        });
+        set
+    };
+    let Some(running) = start(declare) else { return };
+    assert!(comes_true(|| timed_out.load(SeqCst) > 2), "they begin");
+    running.stop().expect("it stops");
 }

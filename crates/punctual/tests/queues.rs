@@ -132,6 +132,14 @@ fn a_wait_ends_when_its_time_has_come() {
         assert_eq!(semaphore.acquire_until(task, until), Ok(()));
         assert!(!semaphore.try_acquire());
 
+        // A task that waits no longer has not come.
+        let barrier = Barrier::new(2);
+        for _ in 0..2 {
+            let until = Time::now() + 3 * MS;
+            assert_eq!(barrier.wait_until(task, until), Err(WaitError::TimedOut));
+            assert!(Time::now() >= until);
+        }
+
         let held = monitor.mutex.lock(task).expect("it is free");
         let until = Time::from_nanos(Time::now().as_nanos() + 3_000_000);
         let (mut held, timed_out) = monitor.changed.wait_until(held, until).expect("it is alone");
