@@ -204,7 +204,13 @@ impl TaskControl {
             return Waited::NotBegun(WaitError::Over);
         }
         match answer {
-            Some(Answer::OnOtherCpu) => Waited::NotBegun(LockError::OtherCpu.into()),
+            // In the queue, or of the mutex that it was to lock again.
+            Some(Answer::OnOtherCpu) => match mutex {
+                Some(mutex) if !mutex.is_held_by(Some(self)) => {
+                    Waited::Unlocked(LockError::OtherCpu.into())
+                }
+                _ => Waited::NotBegun(LockError::OtherCpu.into()),
+            },
             Some(Answer::Deadlock) => Waited::Unlocked(LockError::Deadlock.into()),
             Some(Answer::TimedOut) => Waited::Unlocked(WaitError::TimedOut),
             Some(Answer::Over) | None => Waited::Unlocked(WaitError::Over),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
 use common::{cpu, execute, start, start_with, turn, MS};
-use punctual::{Barrier, Condvar, Mutex, Policy, Punctual, Semaphore, Time, WaitError};
+use punctual::{Barrier, Condvar, LockError, Mutex, Policy, Punctual, Semaphore, Time, WaitError};
 use punctual_test_support::{comes_true, ignored};
 
 /// A mutex with the condition variable of what it protects.
@@ -294,6 +294,51 @@ fn tasks_on_two_cpus_exchange_units_and_meet() {
     assert!(comes_true(|| ended.load(SeqCst) == 2), "neither waits for ever");
     let outcome = running.stop().expect("it stops");
     assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
+}
+
+/// A task of another CPU has locked the mutex while this one waited without it.
+#[test]
+fn a_task_that_cannot_lock_its_mutex_again_does_not_unlock_it() {
+    let _turn = turn();
+    let cpus = [0, cpu()];
+    if cpus[0] == cpus[1] {
+        return ignored("there is one CPU");
+    }
+    let ended = Arc::new(AtomicU32::new(0));
+    let set = || {
+        let monitor = Arc::new(Monitor::<u32>::default());
+        let refused = Arc::new(AtomicU32::new(0));
+        let mut set = Punctual::on_cpus(cpus);
+        let (waited, at, done) = (monitor.clone(), refused.clone(), ended.clone());
+        set.add("waits").cpu(cpus[0]).period(10 * MS).budget(2 * MS).spawn(move |task| {
+            let mut held = waited.mutex.lock(task).expect("it is free");
+            *held = 1;
+            let error = waited.changed.wait(held).err();
+            at.store(1, SeqCst);
+            assert_eq!(error, Some(WaitError::Lock(LockError::OtherCpu)));
+            done.fetch_add(1, SeqCst);
+        });
+        let done = ended.clone();
+        set.add("holds").cpu(cpus[1]).period(10 * MS).budget(2 * MS).spawn(move |task| {
+            let held = loop {
+                match monitor.mutex.try_lock(task) {
+                    Some(held) if *held == 1 => break held,
+                    _ => std::thread::sleep(MS),
+                }
+            };
+            while refused.load(SeqCst) == 0 {
+                monitor.changed.notify_one();
+                std::thread::sleep(MS);
+            }
+            assert!(monitor.mutex.try_lock(task).is_none(), "it holds it still");
+            drop(held);
+            done.fetch_add(1, SeqCst);
+        });
+        set
+    };
+    let Some(running) = start_with(set) else { return };
+    assert!(comes_true(|| ended.load(SeqCst) == 2), "{} ended", ended.load(SeqCst));
+    running.stop().expect("it stops");
 }
 
 /// While it waits, the jobs of the task that waits for its mutex are blocked, too.
