@@ -11,10 +11,9 @@
 
 use std::fmt;
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
-use std::time::Duration;
+use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use punctual_sys::clock;
+use punctual_sys::{clock, futex};
 
 use crate::holder::{holder_in, name_in, Holder};
 use crate::task::ThreadTask;
@@ -25,8 +24,8 @@ const WAITED_FOR: u64 = 1;
 /// A holder panicked, or ended.
 const POISONED: u64 = 2;
 const FREE: u64 = 0;
-/// Between two attempts of a task whose run is over, which nothing wakes.
-const RETRY: Duration = Duration::from_micros(100);
+/// Between two attempts of a task whose run is over, which nothing wakes, ns.
+const RETRY: u64 = 100_000;
 
 /// A mutex whose waiters lend their jobs to the holder.
 #[derive(Debug, Default)]
@@ -89,7 +88,9 @@ impl LendingMutex {
     #[inline]
     pub fn lock_until(&self, task: &ThreadTask, until: u64) -> Result<bool, LockError> {
         let me = task.control().name.word();
-        match self.word.compare_exchange(FREE, me, Acquire, Relaxed) {
+        // Sequentially consistent, as all but unlocking: a table of mutexes orders its own words by
+        // that.
+        match self.word.compare_exchange(FREE, me, SeqCst, Relaxed) {
             Ok(_) => Ok(true),
             Err(_) => self.lock_contended(task.control(), until),
         }
@@ -99,7 +100,7 @@ impl LendingMutex {
     #[inline]
     pub fn try_lock(&self, task: &ThreadTask) -> Option<bool> {
         let me = task.control().name.word();
-        match self.word.compare_exchange(FREE, me, Acquire, Relaxed) {
+        match self.word.compare_exchange(FREE, me, SeqCst, Relaxed) {
             Ok(_) => Some(true),
             Err(_) => self.take(me, false),
         }
@@ -117,6 +118,33 @@ impl LendingMutex {
         }
     }
 
+    /// The same, if the calling task holds it; false: it does not, and nothing was done. Real-time
+    /// safe.
+    #[inline]
+    pub fn try_unlock(&self, task: &ThreadTask) -> bool {
+        let me = task.control().name.word();
+        if self.word.compare_exchange(me, FREE, Release, Relaxed).is_ok() {
+            return true;
+        }
+        let held = self.is_held(task);
+        if held {
+            self.unlock_contended(task.control());
+        }
+        held
+    }
+
+    /// The calling task holds it. Real-time safe.
+    #[inline]
+    pub fn is_held(&self, task: &ThreadTask) -> bool {
+        self.is_held_by(Some(task.control()))
+    }
+
+    /// No task holds it or waits for it. Real-time safe.
+    pub fn is_free(&self) -> bool {
+        let word = self.word.load(SeqCst);
+        word & WAITED_FOR == 0 && matches!(holder_in(word), Holder::Free | Holder::Ended)
+    }
+
     /// What it protects may be inconsistent.
     pub fn poison(&self) {
         self.word.fetch_or(POISONED, SeqCst);
@@ -125,6 +153,14 @@ impl LendingMutex {
     /// What it protects is consistent.
     pub fn clear_poison(&self) {
         self.word.fetch_and(!POISONED, SeqCst);
+    }
+
+    /// It is as new, unless a task that lives holds it.
+    pub fn renew(&self) {
+        let _ = self.word.fetch_update(SeqCst, SeqCst, |word| match holder_in(word) {
+            Holder::Task { .. } => Some(word & !POISONED),
+            Holder::Free | Holder::Ended => Some(FREE),
+        });
     }
 
     /// A task panicked or ended while it held it.
@@ -169,7 +205,7 @@ impl LendingMutex {
                 return Err(LockError::TimedOut);
             }
             alone = true;
-            std::thread::sleep(RETRY);
+            futex::sleep_until(clock::monotonic_ns() + RETRY);
         }
     }
 

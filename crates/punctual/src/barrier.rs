@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
-use std::time::Duration;
 
 use punctual_host_user::{WaitError, WaitQueue};
+use punctual_sys::{clock, futex};
 
 use crate::{Task, Time};
 
-/// Between two looks for the token of a phase that has just ended.
-const RETRY: Duration = Duration::from_micros(100);
+/// Between two looks for the token of a phase that has just ended, ns.
+const RETRY: u64 = 100_000;
 
 /// Tasks wait until so many are there, again and again. Waiting is a self-suspension. Tasks of
 /// several CPUs may meet.
@@ -67,7 +67,7 @@ impl Barrier {
             }
             // The others are there, and there is, or is about to be, a token for this task.
             while !queue.try_take() && self.state.load(SeqCst) >> PHASE == phase + 1 {
-                std::thread::sleep(RETRY);
+                futex::sleep_until(clock::monotonic_ns() + RETRY);
             }
             Ok(false)
         })

@@ -121,6 +121,11 @@ pub mod fifo {
     };
 }
 
+/// What mutexes and condition variables are made of, for locks without guards (libpunctual).
+pub mod raw {
+    pub use punctual_host_user::{LendingMutex, ThreadTask, WaitQueue, Waited};
+}
+
 /// Figures of a run, and tables and lines that show them.
 pub mod results {
     pub use punctual_report::{headline, live, plain_line, side_by_side, table, verdicts, View};

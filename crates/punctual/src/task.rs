@@ -51,7 +51,9 @@ impl<'a> Task<'a> {
         Task { name, inner, seen }
     }
 
-    pub(crate) fn thread(&self) -> &host::ThreadTask {
+    /// The task as the locks of [`raw`](crate::raw) take it.
+    #[must_use]
+    pub fn thread(&self) -> &host::ThreadTask {
         self.inner
     }
 

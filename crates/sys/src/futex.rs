@@ -11,6 +11,12 @@ pub fn wait(word: &AtomicU32, value: u32, until: u64) {
     wait_with(word, value, until, libc::FUTEX_PRIVATE_FLAG);
 }
 
+/// Sleeps until an instant on CLOCK_MONOTONIC; a signal may end it early. A thread of C is not
+/// cancelled here, as it is in [`clock::sleep_until`](crate::clock::sleep_until).
+pub fn sleep_until(instant: u64) {
+    wait(&AtomicU32::new(0), 0, instant);
+}
+
 /// The same for a word in memory that processes share.
 pub fn wait_shared(word: &AtomicU32, value: u32, until: u64) {
     wait_with(word, value, until, 0);
