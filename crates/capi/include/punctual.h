@@ -50,6 +50,12 @@ struct punctual_fifo;
 struct punctual_fifo_writer;
 struct punctual_fifo_reader;
 
+/* Locks of tasks. */
+struct punctual_mutex;
+struct punctual_cond;
+struct punctual_sem;
+struct punctual_barrier;
+
 /* Which of the ready tasks of a CPU runs. */
 enum {
 	PUNCTUAL_EDF, /* earliest deadline first */
@@ -206,6 +212,15 @@ struct punctual_fifo_info {
 };
 
 #define PUNCTUAL_FIFO_INFO_INIT { sizeof(struct punctual_fifo_info), 0, 0, 0, 0, 0, 0 }
+
+/* Attributes of a semaphore. */
+struct punctual_sem_attr {
+	size_t size;      /* of this structure */
+	uint32_t units;   /* that it has at first */
+	uint32_t maximum; /* of units, 1 for a binary semaphore; 0: UINT32_MAX */
+};
+
+#define PUNCTUAL_SEM_ATTR_INIT { sizeof(struct punctual_sem_attr), 0, 0 }
 
 /*
  * punctual_version - the version of the library
@@ -802,6 +817,323 @@ int punctual_fifo_writer_fd(struct punctual_fifo_writer *writer);
  * EBUSY another thread uses it at this moment
  */
 int punctual_fifo_reader_fd(struct punctual_fifo_reader *reader);
+
+/*
+ * punctual_mutex_create - make a mutex that keeps budgets true
+ *
+ * While a task waits for the mutex, its jobs execute the task that holds it, at the priority and on
+ * the budget of the task that waits, through any number of mutexes. So a task waits for the
+ * critical sections of others alone, and for none of their next budgets. It is for the tasks of one
+ * CPU, of all sets of the program. A task that ends while it holds the mutex has unlocked it:
+ * see punctual_mutex_consistent(3).
+ *
+ * Errors:
+ * ENOSPC there are 1,024 mutexes
+ * EPERM this process is the child of one that used the library
+ * EFAULT mutex is NULL
+ */
+int punctual_mutex_create(struct punctual_mutex **mutex);
+
+/*
+ * punctual_mutex_destroy - destroy a mutex
+ *
+ * Errors:
+ * EBADF mutex is no mutex, or another thread has destroyed it
+ * EBUSY a task holds it, or another thread destroys it at this moment; nothing was changed
+ */
+int punctual_mutex_destroy(struct punctual_mutex *mutex);
+
+/*
+ * punctual_mutex_lock - lock a mutex, and lend to the task that holds it
+ *
+ * Waits for it, if another task holds it. Of several tasks that wait, the one whose job comes first
+ * gets it. Once the set is closed, its tasks lock as ordinary threads do.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
+ * EDEADLK the task holds it, or its holder waits for a mutex that this task holds
+ * EINVAL a task of another CPU holds it
+ * EPERM the calling thread is no task
+ * EBADF mutex is no mutex, or another thread has destroyed it
+ * EBUSY another thread is about to destroy it
+ */
+int punctual_mutex_lock(struct punctual_mutex *mutex);
+
+/*
+ * punctual_mutex_lock_until - lock a mutex, waiting until a time
+ *
+ * The same as punctual_mutex_lock(3), waiting until the time until at most; UINT64_MAX: for ever.
+ * When that time comes, lending ends, and the task continues when it is next selected. A mutex that
+ * no task holds is locked whatever the time is.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
+ * EDEADLK the task holds it, or its holder waits for a mutex that this task holds
+ * EINVAL a task of another CPU holds it
+ * EPERM the calling thread is no task
+ * EBADF mutex is no mutex, or another thread has destroyed it
+ * EBUSY another thread is about to destroy it
+ */
+int punctual_mutex_lock_until(struct punctual_mutex *mutex, uint64_t until);
+
+/*
+ * punctual_mutex_trylock - lock a mutex, if no task holds it
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EBUSY a task holds it, also this one, or another thread is about to destroy it
+ * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
+ * EPERM the calling thread is no task
+ * EBADF mutex is no mutex, or another thread has destroyed it
+ */
+int punctual_mutex_trylock(struct punctual_mutex *mutex);
+
+/*
+ * punctual_mutex_unlock - unlock a mutex
+ *
+ * It goes to the task whose job comes first of those that wait, and the others lend to that one.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EPERM the calling thread is no task, or does not hold the mutex
+ * EBADF mutex is no mutex
+ */
+int punctual_mutex_unlock(struct punctual_mutex *mutex);
+
+/*
+ * punctual_mutex_consistent - what a mutex protects is consistent again
+ *
+ * When a task has ended while it held the mutex, each call that locks it returns -EOWNERDEAD, with
+ * the mutex locked, until a task that holds it calls this.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EINVAL no task ended while it held the mutex, or this was called since
+ * EPERM the calling thread is no task, or does not hold the mutex
+ * EBADF mutex is no mutex
+ */
+int punctual_mutex_consistent(struct punctual_mutex *mutex);
+
+/*
+ * punctual_cond_create - make a condition variable
+ *
+ * Tasks wait for a condition of what a mutex protects. Waiting is a self-suspension: the budget is
+ * not spent. The tasks that wait at one time are those of one CPU.
+ *
+ * Errors:
+ * ENOSPC there are 1,024 condition variables
+ * EPERM this process is the child of one that used the library
+ * EFAULT cond is NULL
+ */
+int punctual_cond_create(struct punctual_cond **cond);
+
+/*
+ * punctual_cond_destroy - destroy a condition variable
+ *
+ * Errors:
+ * EBADF cond is no condition variable
+ * EBUSY tasks wait for it, or a thread uses it at this moment; nothing was changed
+ */
+int punctual_cond_destroy(struct punctual_cond *cond);
+
+/*
+ * punctual_cond_wait - unlock a mutex, wait for a condition, and lock the mutex again
+ *
+ * Unlocking and waiting are one step. The task is woken by punctual_cond_signal(3) and
+ * punctual_cond_broadcast(3) alone; another one may nevertheless have made the condition false by
+ * then. It holds the mutex when this returns, also with an error, but for ENOLCK, and EBADF of a
+ * mutex that was destroyed meanwhile.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
+ * ENOLCK the mutex is not locked again: a deadlock, or a task of another CPU holds it
+ * EINVAL tasks of another CPU wait
+ * EPERM the calling thread is no task, or does not hold the mutex
+ * EBADF cond is no condition variable, or mutex no mutex
+ * EBUSY another thread is about to destroy the mutex, which is not locked again
+ */
+int punctual_cond_wait(struct punctual_cond *cond, struct punctual_mutex *mutex);
+
+/*
+ * punctual_cond_wait_until - wait for a condition until a time
+ *
+ * The same as punctual_cond_wait(3), waiting until the time until at most; UINT64_MAX: for ever.
+ * The task holds the mutex when this returns, also with an error, but for ENOLCK, and EBADF of a
+ * mutex that was destroyed meanwhile.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
+ * ENOLCK the mutex is not locked again: a deadlock, or a task of another CPU holds it
+ * EINVAL tasks of another CPU wait
+ * EPERM the calling thread is no task, or does not hold the mutex
+ * EBADF cond is no condition variable, or mutex no mutex
+ * EBUSY another thread is about to destroy the mutex, which is not locked again
+ */
+int punctual_cond_wait_until(struct punctual_cond *cond, struct punctual_mutex *mutex,
+			     uint64_t until);
+
+/*
+ * punctual_cond_signal - wake a task that waits for a condition
+ *
+ * Wakes the one whose job comes first, if one waits. Any thread may call it.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EBADF cond is no condition variable
+ */
+int punctual_cond_signal(struct punctual_cond *cond);
+
+/*
+ * punctual_cond_broadcast - wake all tasks that wait for a condition
+ *
+ * Any thread may call it. Real-time safe.
+ *
+ * Errors:
+ * EBADF cond is no condition variable
+ */
+int punctual_cond_broadcast(struct punctual_cond *cond);
+
+/*
+ * punctual_sem_create - make a semaphore
+ *
+ * A number of units, for which tasks wait, and which any thread adds. Of several tasks that wait,
+ * the one whose job comes first gets the next unit. Waiting is a self-suspension; nothing is lent.
+ * Tasks of several CPUs may use it. attr may be NULL: no units, and UINT32_MAX at most.
+ *
+ * Errors:
+ * EINVAL more units than the maximum
+ * ENOSPC there are 1,024 semaphores
+ * EPERM this process is the child of one that used the library
+ * E2BIG attr has values that this version does not know
+ * EFAULT sem is NULL
+ */
+int punctual_sem_create(const struct punctual_sem_attr *attr, struct punctual_sem **sem);
+
+/*
+ * punctual_sem_destroy - destroy a semaphore
+ *
+ * Errors:
+ * EBADF sem is no semaphore
+ * EBUSY tasks wait for it, or a thread uses it at this moment; nothing was changed
+ */
+int punctual_sem_destroy(struct punctual_sem *sem);
+
+/*
+ * punctual_sem_wait - take a unit of a semaphore, waiting for it
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EPERM the calling thread is no task
+ * EBADF sem is no semaphore
+ */
+int punctual_sem_wait(struct punctual_sem *sem);
+
+/*
+ * punctual_sem_wait_until - take a unit of a semaphore, waiting until a time
+ *
+ * Waits until the time until at most; UINT64_MAX: for ever.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EPERM the calling thread is no task
+ * EBADF sem is no semaphore
+ */
+int punctual_sem_wait_until(struct punctual_sem *sem, uint64_t until);
+
+/*
+ * punctual_sem_trywait - take a unit of a semaphore, if there is one
+ *
+ * Any thread may call it. Real-time safe.
+ *
+ * Errors:
+ * EAGAIN there is none, or tasks wait for it
+ * EBADF sem is no semaphore
+ */
+int punctual_sem_trywait(struct punctual_sem *sem);
+
+/*
+ * punctual_sem_post - add a unit to a semaphore
+ *
+ * Any thread may call it, also in a signal handler. Real-time safe.
+ *
+ * Errors:
+ * EOVERFLOW the semaphore has its maximum
+ * EBADF sem is no semaphore
+ */
+int punctual_sem_post(struct punctual_sem *sem);
+
+/*
+ * punctual_barrier_create - make a barrier at which tasks meet
+ *
+ * For so many tasks, which meet there again and again. Waiting is a self-suspension. Tasks of
+ * several CPUs may meet.
+ *
+ * Errors:
+ * EINVAL tasks is 0
+ * ENOSPC there are 1,024 barriers
+ * EPERM this process is the child of one that used the library
+ * EFAULT barrier is NULL
+ */
+int punctual_barrier_create(uint32_t tasks, struct punctual_barrier **barrier);
+
+/*
+ * punctual_barrier_destroy - destroy a barrier
+ *
+ * Errors:
+ * EBADF barrier is no barrier
+ * EBUSY tasks wait at it; nothing was changed
+ */
+int punctual_barrier_destroy(struct punctual_barrier *barrier);
+
+/*
+ * punctual_barrier_wait - wait until all tasks are at a barrier
+ *
+ * A task for which this fails has not come: the barrier waits for another one in its place.
+ *
+ * Returns 1 in the task that came last, and 0 in the others. Real-time safe.
+ *
+ * Errors:
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EPERM the calling thread is no task
+ * EBADF barrier is no barrier
+ */
+int punctual_barrier_wait(struct punctual_barrier *barrier);
+
+/*
+ * punctual_barrier_wait_until - wait at a barrier until a time
+ *
+ * The same as punctual_barrier_wait(3), waiting until the time until at most; UINT64_MAX: for ever.
+ *
+ * Returns 1 in the task that came last, and 0 in the others. Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EPERM the calling thread is no task
+ * EBADF barrier is no barrier
+ */
+int punctual_barrier_wait_until(struct punctual_barrier *barrier, uint64_t until);
 
 #ifdef __cplusplus
 }

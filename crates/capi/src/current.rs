@@ -76,8 +76,11 @@ fn own_handle() -> *mut HandleOfTask {
 }
 
 /// Calls `f` with the task of the calling thread. Real-time safe.
+///
+/// # Errors
+/// EPERM: it is none.
 #[inline]
-fn with_task<T>(f: impl FnOnce(&Task<'_>) -> T) -> Result<T, CallError> {
+pub fn with_task<T>(f: impl FnOnce(&Task<'_>) -> T) -> Result<T, CallError> {
     // SAFETY: `CURRENT` of this thread keeps it, and its drop clears the pointer first.
     match unsafe { TASK.get().as_ref() } {
         Some(attached) => Ok(f(&attached.task())),
@@ -88,6 +91,12 @@ fn with_task<T>(f: impl FnOnce(&Task<'_>) -> T) -> Result<T, CallError> {
 #[cold]
 fn no_task() -> CallError {
     failed(libc::EPERM, c"the calling thread is no task; call punctual_attach first")
+}
+
+/// Real-time safe.
+#[cold]
+pub fn is_to_end() -> CallError {
+    failed(libc::ECANCELED, c"the task is to end: it was stopped, or its run was")
 }
 
 unsafe fn give(released: Released, to: *mut CPeriod) {
@@ -112,10 +121,8 @@ pub extern "C" fn punctual_detach() -> c_int {
 #[no_mangle]
 pub unsafe extern "C" fn punctual_wait_period(period: *mut CPeriod) -> c_int {
     returned(with_task(|task| task.wait_period()).and_then(|released| {
-        let over =
-            || failed(libc::ECANCELED, c"the task is to end: it was stopped, or its run was");
         // SAFETY: the caller's.
-        unsafe { give(released.ok_or_else(over)?, period) };
+        unsafe { give(released.ok_or_else(is_to_end)?, period) };
         Ok(())
     }))
 }

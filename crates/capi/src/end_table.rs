@@ -9,18 +9,13 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::error::{failed, CallError};
-use crate::fork;
-use crate::handle::{bad_handle, HandleKind};
+use crate::handle::{bad_handle, handle_of_slot, slot_of_handle, HandleKind, GENERATIONS, SLOTS};
 
-/// Ends of a kind at one time: as many as open files by default, of which each end has one.
-const SLOTS: usize = 1024;
 /// What a slot's state has beside its generation.
 const FREE: u64 = 0;
 const READY: u64 = 1;
 const IN_USE: u64 = 2;
 const STATES: u64 = 4;
-/// The parts of a handle: kind, 8 bits; generation, 46; slot, 10.
-const GENERATIONS: u64 = 1 << 46;
 
 /// The ends of one kind, with handles `*mut H`.
 pub struct EndTable<T, H> {
@@ -70,7 +65,7 @@ impl<T, H> EndTable<T, H> {
     /// # Errors
     /// EMFILE.
     pub fn add(&self, end: T) -> Result<*mut H, CallError> {
-        for (number, slot) in (0u64..).zip(&self.slots) {
+        for (number, slot) in self.slots.iter().enumerate() {
             let free = slot.state.load(Relaxed);
             let busy = free - FREE + IN_USE;
             if free % STATES == FREE
@@ -79,9 +74,7 @@ impl<T, H> EndTable<T, H> {
                 // SAFETY: this thread made it IN_USE.
                 unsafe { (*slot.end.get()).write(end) };
                 slot.state.store(free - FREE + READY, Release);
-                let generation = free / STATES % GENERATIONS;
-                let handle = (self.kind as u64) << 56 | generation << 10 | number;
-                return Ok(handle as *mut H);
+                return Ok(handle_of_slot(self.kind, free / STATES, number));
             }
         }
         Err(failed(libc::EMFILE, c"1,024 ends of this kind are open; close some"))
@@ -89,13 +82,10 @@ impl<T, H> EndTable<T, H> {
 
     #[inline]
     fn take(&self, handle: *mut H) -> Result<Taken<'_, T>, CallError> {
-        let handle = handle as u64;
-        let slot = &self.slots[handle as usize % SLOTS];
-        let ready = (handle >> 10) % GENERATIONS * STATES + READY;
+        let (generation, number) = slot_of_handle(self.kind, handle)?;
+        let slot = &self.slots[number];
+        let ready = generation * STATES + READY;
         let busy = ready - READY + IN_USE;
-        if handle >> 56 != self.kind as u64 || fork::is_child() {
-            return Err(bad_handle());
-        }
         match slot.state.compare_exchange(ready, busy, Acquire, Relaxed) {
             Ok(_) => Ok(Taken { slot, ready }),
             Err(state) if state == busy => Err(in_use()),

@@ -18,6 +18,34 @@ pub enum HandleKind {
     Fifo = 0x53,
     Writer = 0x54,
     Reader = 0x55,
+    Mutex = 0x56,
+    Cond = 0x57,
+    Sem = 0x58,
+    Barrier = 0x59,
+}
+
+/// Objects of a kind that are kept in an array, for calls that real-time tasks make: as many as
+/// open files by default, of which each end of a FIFO has one.
+pub const SLOTS: usize = 1024;
+/// The parts of their handles: kind, 8 bits; generation of the slot, 46; slot, 10.
+pub const GENERATIONS: u64 = 1 << 46;
+
+/// The handle of a slot in this generation.
+pub fn handle_of_slot<H>(kind: HandleKind, generation: u64, slot: usize) -> *mut H {
+    ((kind as u64) << 56 | (generation % GENERATIONS) << 10 | slot as u64) as *mut H
+}
+
+/// The generation and the slot of a handle. Real-time safe.
+///
+/// # Errors
+/// EBADF: it is of another kind, or this is the child of a fork.
+#[inline]
+pub fn slot_of_handle<H>(kind: HandleKind, handle: *mut H) -> Result<(u64, usize), CallError> {
+    let handle = handle as u64;
+    if handle >> 56 != kind as u64 || fork::is_child() {
+        return Err(bad_handle());
+    }
+    Ok(((handle >> 10) % GENERATIONS, handle as usize % SLOTS))
 }
 
 /// The objects of one kind, with handles `*mut H`, for calls that may wait. Objects live until the

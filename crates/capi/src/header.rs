@@ -9,11 +9,16 @@ use std::process::{Command, Stdio};
 
 use punctual::TaskEnd;
 
+use crate::barrier::*;
+use crate::cond::*;
 use crate::current::*;
 use crate::error::*;
 use crate::fifo::*;
 use crate::fifo_end::*;
+use crate::mutex::*;
+use crate::mutex_table::HandleOfMutex;
 use crate::program::*;
+use crate::semaphore::*;
 use crate::set::*;
 use crate::stats::*;
 use crate::task::*;
@@ -57,6 +62,11 @@ types! {
     HandleOfReader = "struct punctual_fifo_reader",
     CFifoAttr = "struct punctual_fifo_attr",
     CFifoInfo = "struct punctual_fifo_info",
+    HandleOfMutex = "struct punctual_mutex",
+    HandleOfCond = "struct punctual_cond",
+    HandleOfSem = "struct punctual_sem",
+    HandleOfBarrier = "struct punctual_barrier",
+    CSemAttr = "struct punctual_sem_attr",
     CSpread = "struct punctual_spread",
     CTaskStats = "struct punctual_task_stats",
     CSetStats = "struct punctual_stats",
@@ -144,8 +154,18 @@ fn the_header_declares_what_is_here() {
     let (mut lines, mut names) = ("#include <punctual.h>\n".to_owned(), Vec::new());
     functions! { lines, names:
         punctual_attach as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_barrier_create as unsafe extern "C" fn(_, _) -> _,
+        punctual_barrier_destroy as extern "C" fn(_) -> _,
+        punctual_barrier_wait as extern "C" fn(_) -> _,
+        punctual_barrier_wait_until as extern "C" fn(_, _) -> _,
         punctual_clock as extern "C" fn() -> _,
         punctual_close as extern "C" fn(_) -> _,
+        punctual_cond_broadcast as extern "C" fn(_) -> _,
+        punctual_cond_create as unsafe extern "C" fn(_) -> _,
+        punctual_cond_destroy as extern "C" fn(_) -> _,
+        punctual_cond_signal as extern "C" fn(_) -> _,
+        punctual_cond_wait as extern "C" fn(_, _) -> _,
+        punctual_cond_wait_until as extern "C" fn(_, _, _) -> _,
         punctual_current_period as unsafe extern "C" fn(_) -> _,
         punctual_detach as extern "C" fn() -> _,
         punctual_fifo_close as extern "C" fn(_) -> _,
@@ -169,9 +189,22 @@ fn the_header_declares_what_is_here() {
         punctual_fifo_writer_ready as extern "C" fn(_, _) -> _,
         punctual_is_over as extern "C" fn() -> _,
         punctual_last_error as extern "C" fn() -> _,
+        punctual_mutex_consistent as extern "C" fn(_) -> _,
+        punctual_mutex_create as unsafe extern "C" fn(_) -> _,
+        punctual_mutex_destroy as extern "C" fn(_) -> _,
+        punctual_mutex_lock as extern "C" fn(_) -> _,
+        punctual_mutex_lock_until as extern "C" fn(_, _) -> _,
+        punctual_mutex_trylock as extern "C" fn(_) -> _,
+        punctual_mutex_unlock as extern "C" fn(_) -> _,
         punctual_open as unsafe extern "C" fn(_, _) -> _,
         punctual_remaining_budget as extern "C" fn() -> _,
         punctual_self as extern "C" fn() -> _,
+        punctual_sem_create as unsafe extern "C" fn(_, _) -> _,
+        punctual_sem_destroy as extern "C" fn(_) -> _,
+        punctual_sem_post as extern "C" fn(_) -> _,
+        punctual_sem_trywait as extern "C" fn(_) -> _,
+        punctual_sem_wait as extern "C" fn(_) -> _,
+        punctual_sem_wait_until as extern "C" fn(_, _) -> _,
         punctual_stats as unsafe extern "C" fn(_, _) -> _,
         punctual_task_close as extern "C" fn(_) -> _,
         punctual_task_command as unsafe extern "C" fn(_, _, _, _) -> _,
@@ -194,6 +227,7 @@ fn the_header_declares_what_is_here() {
         CEnd { size, how, code, value }
         CFifoAttr { size, capacity, flags, reserved }
         CFifoInfo { size, capacity, used, flags, in_use, sole_writer, sole_reader }
+        CSemAttr { size, units, maximum }
         CSpread { count, median, p99, worst }
         CTaskStats {
             size, period, budget, deadline, periods, misses, overruns, unreported, received,

@@ -9,6 +9,8 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("a handle is a pointer of 64 bits that no memory has");
 
+mod barrier;
+mod cond;
 mod current;
 mod end_table;
 mod error;
@@ -16,9 +18,14 @@ mod fifo;
 mod fifo_end;
 mod fork;
 mod handle;
+mod lock_error;
+mod mutex;
+mod mutex_table;
 mod plain;
 mod program;
+mod semaphore;
 mod set;
+mod shared_table;
 mod stats;
 mod task;
 mod thread;

@@ -105,6 +105,11 @@ fn fifos_pass_bytes_and_messages() {
 }
 
 #[test]
+fn locks_lend_wait_time_out_and_outlive_their_holders() {
+    passes("cc", "locks.c");
+}
+
+#[test]
 fn bad_input_is_refused() {
     passes("cc", "refused.c");
 }
@@ -130,6 +135,7 @@ fn the_header_is_clean_in_every_version_of_c_and_cpp() {
                       struct punctual_task_stats task_stats = PUNCTUAL_TASK_STATS_INIT;\n\
                       struct punctual_fifo_attr fifo_attr = PUNCTUAL_FIFO_ATTR_INIT;\n\
                       struct punctual_fifo_info info = PUNCTUAL_FIFO_INFO_INIT;\n\
+                      struct punctual_sem_attr sem_attr = PUNCTUAL_SEM_ATTR_INIT;\n\
                       struct punctual_stats stats = PUNCTUAL_STATS_INIT;\n";
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("header");
@@ -230,6 +236,7 @@ fn an_installed_library_is_found_by_pkg_config_and_uninstalled_without_a_rest() 
         run(command.args(flags.split_whitespace()).arg("-o").arg(&program));
         program
     };
+    compiler("examples/pathfinder.c", &flags(&[]));
     let example = compiler("examples/servo.c", &flags(&[]));
     let soname = format!("libpunctual.so.{}", &version[..version.rfind('.').expect("a patch")]);
     let needed = run(Command::new("readelf").arg("-d").arg(&example)).stdout;

@@ -28,6 +28,10 @@ static struct {
 	struct punctual_fifo *fifo[SLOTS];
 	struct punctual_fifo_writer *writer[SLOTS];
 	struct punctual_fifo_reader *reader[SLOTS];
+	struct punctual_mutex *mutex[SLOTS];
+	struct punctual_cond *cond[SLOTS];
+	struct punctual_sem *sem[SLOTS];
+	struct punctual_barrier *barrier[SLOTS];
 } held;
 
 /* Of a call: 0 or more, or an errno with its text. */
@@ -66,8 +70,13 @@ static uint64_t soon(struct stream *in)
 	return until < latest ? until : latest;
 }
 
+/* Some end with a mutex locked, while the first thread may wait for it, or destroy it. */
 static void *work(void *argument)
 {
+	struct punctual_mutex *mutex = __atomic_load_n(&held.mutex[0], __ATOMIC_RELAXED);
+
+	if ((uintptr_t)argument % 16 > 7)
+		checked(punctual_mutex_lock_until(mutex, punctual_clock() + MS));
 	for (uintptr_t i = 0; i < (uintptr_t)argument % 4; i++)
 		if (punctual_wait_period(NULL) < 0)
 			break;
@@ -302,6 +311,89 @@ static void call_end(struct stream *in)
 	}
 }
 
+static void call_mutex(struct stream *in)
+{
+	struct punctual_mutex *mutex = handle(in, held.mutex);
+
+	switch (stream_byte(in) % 7) {
+	case 0:
+		checked(punctual_mutex_create(room(in, held.mutex)));
+		break;
+	case 1:
+		checked(punctual_mutex_destroy(mutex));
+		break;
+	case 2:
+		checked(punctual_mutex_lock(mutex));
+		break;
+	case 3:
+		checked(punctual_mutex_lock_until(mutex, stream_number(in)));
+		break;
+	case 4:
+		checked(punctual_mutex_trylock(mutex));
+		break;
+	case 5:
+		checked(punctual_mutex_unlock(mutex));
+		break;
+	case 6:
+		checked(punctual_mutex_consistent(mutex));
+		break;
+	}
+}
+
+static void call_queue(struct stream *in)
+{
+	struct punctual_sem_attr attr = PUNCTUAL_SEM_ATTR_INIT;
+	struct punctual_cond *cond = handle(in, held.cond);
+	struct punctual_sem *sem = handle(in, held.sem);
+	struct punctual_barrier *barrier = handle(in, held.barrier);
+
+	switch (stream_byte(in) % 13) {
+	case 0:
+		checked(punctual_cond_create(room(in, held.cond)));
+		break;
+	case 1:
+		checked(punctual_cond_destroy(cond));
+		break;
+	case 2:
+		checked(punctual_cond_wait_until(cond, handle(in, held.mutex), soon(in)));
+		break;
+	case 3:
+		checked(punctual_cond_signal(cond));
+		break;
+	case 4:
+		checked(punctual_cond_broadcast(cond));
+		break;
+	case 5:
+		attr.units = (uint32_t)stream_number(in);
+		attr.maximum = (uint32_t)stream_number(in);
+		attr.size = stream_byte(in) % 8 ? sizeof(attr) : stream_below(in, sizeof(attr));
+		checked(punctual_sem_create(&attr, room(in, held.sem)));
+		break;
+	case 6:
+		checked(punctual_sem_destroy(sem));
+		break;
+	case 7:
+		checked(punctual_sem_wait_until(sem, soon(in)));
+		break;
+	case 8:
+		checked(punctual_sem_trywait(sem));
+		break;
+	case 9:
+		checked(punctual_sem_post(sem));
+		break;
+	case 10:
+		checked(punctual_barrier_create((uint32_t)stream_number(in),
+						room(in, held.barrier)));
+		break;
+	case 11:
+		checked(punctual_barrier_destroy(barrier));
+		break;
+	case 12:
+		checked(punctual_barrier_wait_until(barrier, soon(in)));
+		break;
+	}
+}
+
 /* Closes what is held, whatever of it is closed already. */
 static void close_all(void)
 {
@@ -312,6 +404,12 @@ static void close_all(void)
 		punctual_fifo_writer_close(held.writer[i]);
 		punctual_fifo_reader_close(held.reader[i]);
 		punctual_fifo_close(held.fifo[i]);
+		/* A task whose handle was closed may hold it still, for some periods. */
+		for (int n = 0; n < 200 && punctual_mutex_destroy(held.mutex[i]) == -EBUSY; n++)
+			usleep(1000);
+		punctual_cond_destroy(held.cond[i]);
+		punctual_sem_destroy(held.sem[i]);
+		punctual_barrier_destroy(held.barrier[i]);
 		if (held.set[i] != running)
 			punctual_close(held.set[i]);
 	}
@@ -332,12 +430,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const calls[])(struct stream *) = { call_set, call_task, call_current,
-							  call_fifo, call_end };
+							  call_fifo, call_end, call_mutex,
+							  call_queue };
 	struct stream in = { data, size };
 
 	held.set[0] = running;
 	for (int n = 0; in.left > 0 && n < 32; n++)
-		calls[stream_below(&in, 5)](&in);
+		calls[stream_below(&in, sizeof(calls) / sizeof(*calls))](&in);
 	close_all();
 	return 0;
 }

@@ -12,6 +12,7 @@ int main()
 	struct punctual_attr attr = PUNCTUAL_ATTR_INIT;
 	struct punctual_task_attr task_attr = PUNCTUAL_TASK_ATTR_INIT;
 	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
+	struct punctual_sem_attr sem_attr = PUNCTUAL_SEM_ATTR_INIT;
 	struct punctual_period period = {};
 
 	attr.policy = PUNCTUAL_DM;
@@ -19,8 +20,14 @@ int main()
 	task_attr.overrun = PUNCTUAL_SKIP;
 	struct punctual *set = nullptr;
 	struct punctual_task *task = nullptr;
+	struct punctual_mutex *mutex = nullptr;
+	struct punctual_sem *sem = nullptr;
 	bool refused = punctual_open(&attr, &set) < 0 &&
 		       punctual_task_create(set, &task_attr, returns, &period, &task) < 0 &&
 		       punctual_task_join(task, &end) < 0 && punctual_wait_period(&period) < 0;
-	return refused && *punctual_last_error() ? 0 : 1;
+	bool locks = punctual_mutex_create(&mutex) == 0 && punctual_mutex_lock(mutex) < 0 &&
+		     punctual_mutex_destroy(mutex) == 0 &&
+		     punctual_sem_create(&sem_attr, &sem) == 0 && punctual_sem_post(sem) == 0 &&
+		     punctual_sem_destroy(sem) == 0;
+	return refused && locks && *punctual_last_error() ? 0 : 1;
 }

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/* Mutexes, condition variables, semaphores and barriers of tasks. */
+#include "check.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+
+/* All of a kind, and what tasks share with them. */
+struct locks {
+	struct punctual_mutex *mutex;
+	struct punctual_cond *cond;
+	struct punctual_sem *sem;
+	struct punctual_barrier *barrier;
+	atomic_uint stage, count, release;
+	/* One that is destroyed and made again. */
+	_Atomic(struct punctual_mutex *) changing;
+};
+
+static void create(struct locks *locks, uint32_t units, uint32_t maximum, uint32_t tasks)
+{
+	struct punctual_sem_attr attr = PUNCTUAL_SEM_ATTR_INIT;
+
+	memset(locks, 0, sizeof(*locks));
+	attr.units = units;
+	attr.maximum = maximum;
+	CHECK(punctual_mutex_create(&locks->mutex) == 0);
+	CHECK(punctual_cond_create(&locks->cond) == 0);
+	CHECK(punctual_sem_create(&attr, &locks->sem) == 0);
+	CHECK(punctual_barrier_create(tasks, &locks->barrier) == 0);
+}
+
+static void destroy(struct locks *locks)
+{
+	CHECK(punctual_mutex_destroy(locks->mutex) == 0);
+	CHECK(punctual_cond_destroy(locks->cond) == 0);
+	CHECK(punctual_sem_destroy(locks->sem) == 0);
+	CHECK(punctual_barrier_destroy(locks->barrier) == 0);
+}
+
+static struct punctual_task *start(struct punctual *set, const char *name, uint64_t period,
+				   uint64_t budget, void *(*function)(void *), void *argument)
+{
+	struct punctual_task_attr attr = task_attr(name, period, budget);
+	struct punctual_task *task;
+
+	CHECK(punctual_task_create(set, &attr, function, argument, &task) == 0);
+	return task;
+}
+
+static void join(struct punctual_task *task)
+{
+	CHECK(punctual_task_join(task, NULL) == 0);
+}
+
+static void await(atomic_uint *at, unsigned value)
+{
+	while (atomic_load(at) < value)
+		sleep_ms(1);
+}
+
+static void every_call_refuses(const struct locks *locks, int number)
+{
+	FAILS(punctual_mutex_lock(locks->mutex), number);
+	FAILS(punctual_mutex_lock_until(locks->mutex, 0), number);
+	FAILS(punctual_mutex_trylock(locks->mutex), number);
+	FAILS(punctual_mutex_unlock(locks->mutex), number);
+	FAILS(punctual_mutex_consistent(locks->mutex), number);
+	FAILS(punctual_cond_wait(locks->cond, locks->mutex), number);
+	FAILS(punctual_cond_wait_until(locks->cond, locks->mutex, 0), number);
+	FAILS(punctual_sem_wait(locks->sem), number);
+	FAILS(punctual_sem_wait_until(locks->sem, 0), number);
+	FAILS(punctual_barrier_wait(locks->barrier), number);
+	FAILS(punctual_barrier_wait_until(locks->barrier, 0), number);
+}
+
+static void none_is_there(const struct locks *locks)
+{
+	every_call_refuses(locks, EBADF);
+	FAILS(punctual_cond_signal(locks->cond), EBADF);
+	FAILS(punctual_cond_broadcast(locks->cond), EBADF);
+	FAILS(punctual_sem_trywait(locks->sem), EBADF);
+	FAILS(punctual_sem_post(locks->sem), EBADF);
+	FAILS(punctual_mutex_destroy(locks->mutex), EBADF);
+	FAILS(punctual_cond_destroy(locks->cond), EBADF);
+	FAILS(punctual_sem_destroy(locks->sem), EBADF);
+	FAILS(punctual_barrier_destroy(locks->barrier), EBADF);
+}
+
+static void values_and_handles_that_are_refused(void)
+{
+	struct punctual_sem_attr attr = PUNCTUAL_SEM_ATTR_INIT;
+	struct punctual_barrier *barrier = NULL;
+	struct punctual_sem *sem = NULL;
+	struct locks locks, other;
+	int local;
+	void *bad[] = { NULL, &local, (void *)1, (void *)-1 };
+
+	FAILS(punctual_mutex_create(NULL), EFAULT);
+	FAILS(punctual_cond_create(NULL), EFAULT);
+	FAILS(punctual_sem_create(NULL, NULL), EFAULT);
+	FAILS(punctual_barrier_create(1, NULL), EFAULT);
+	FAILS(punctual_barrier_create(0, &barrier), EINVAL);
+	attr.units = 2;
+	attr.maximum = 1;
+	FAILS(punctual_sem_create(&attr, &sem), EINVAL);
+	attr.size = 1;
+	FAILS(punctual_sem_create(&attr, &sem), EINVAL);
+	CHECK(sem == NULL && barrier == NULL);
+
+	for (size_t n = 0; n < sizeof(bad) / sizeof(*bad); n++) {
+		locks.mutex = bad[n];
+		locks.cond = bad[n];
+		locks.sem = bad[n];
+		locks.barrier = bad[n];
+		none_is_there(&locks);
+	}
+	create(&locks, 0, 1, 1);
+	/* Of other kinds. */
+	other.mutex = (void *)locks.cond;
+	other.cond = (void *)locks.sem;
+	other.sem = (void *)locks.barrier;
+	other.barrier = (void *)locks.mutex;
+	none_is_there(&other);
+	other = locks;
+	destroy(&locks);
+	none_is_there(&other);
+	/* Their slots are used again. */
+	create(&locks, 0, 1, 1);
+	none_is_there(&other);
+	destroy(&locks);
+}
+
+/* Any thread may do what waits for nothing. */
+static void a_thread_that_is_no_task(void)
+{
+	struct locks locks;
+
+	create(&locks, 0, 1, 1);
+	every_call_refuses(&locks, EPERM);
+	CHECK(strstr(punctual_last_error(), "no task"));
+	FAILS(punctual_sem_trywait(locks.sem), EAGAIN);
+	CHECK(punctual_sem_post(locks.sem) == 0);
+	FAILS(punctual_sem_post(locks.sem), EOVERFLOW);
+	CHECK(punctual_sem_trywait(locks.sem) == 0);
+	CHECK(punctual_cond_signal(locks.cond) == 0 && punctual_cond_broadcast(locks.cond) == 0);
+	destroy(&locks);
+}
+
+static void as_many_as_there_can_be(void)
+{
+	static struct punctual_mutex *mutexes[2048];
+	size_t made = 0;
+
+	while (punctual_mutex_create(&mutexes[made]) == 0)
+		made++;
+	FAILS(punctual_mutex_create(&mutexes[made]), ENOSPC);
+	CHECK(made == 1024);
+	while (made > 0)
+		CHECK(punctual_mutex_destroy(mutexes[--made]) == 0);
+}
+
+static void one_task(void)
+{
+	struct locks locks;
+	uint64_t until;
+
+	create(&locks, 1, 1, 2);
+	CHECK(punctual_mutex_lock(locks.mutex) == 0);
+	FAILS(punctual_mutex_lock(locks.mutex), EDEADLK);
+	FAILS(punctual_mutex_lock_until(locks.mutex, 0), EDEADLK);
+	FAILS(punctual_mutex_trylock(locks.mutex), EBUSY);
+	FAILS(punctual_mutex_destroy(locks.mutex), EBUSY);
+	FAILS(punctual_mutex_consistent(locks.mutex), EINVAL);
+	until = punctual_clock() + 3 * MS;
+	FAILS(punctual_cond_wait_until(locks.cond, locks.mutex, until), ETIMEDOUT);
+	CHECK(punctual_clock() >= until);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+	FAILS(punctual_mutex_unlock(locks.mutex), EPERM);
+	FAILS(punctual_mutex_consistent(locks.mutex), EPERM);
+	FAILS(punctual_cond_wait(locks.cond, locks.mutex), EPERM);
+	CHECK(strstr(punctual_last_error(), "hold"));
+	CHECK(punctual_mutex_trylock(locks.mutex) == 0);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+	/* It is free, so that the time is of no importance. */
+	CHECK(punctual_mutex_lock_until(locks.mutex, 0) == 0);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+
+	CHECK(punctual_sem_wait(locks.sem) == 0);
+	until = punctual_clock() + 3 * MS;
+	FAILS(punctual_sem_wait_until(locks.sem, until), ETIMEDOUT);
+	CHECK(punctual_clock() >= until);
+	CHECK(punctual_sem_post(locks.sem) == 0);
+	CHECK(punctual_sem_wait_until(locks.sem, 0) == 0);
+	FAILS(punctual_barrier_wait_until(locks.barrier, punctual_clock() + MS), ETIMEDOUT);
+	FAILS(punctual_barrier_wait_until(locks.barrier, punctual_clock() + MS), ETIMEDOUT);
+	destroy(&locks);
+	CHECK(punctual_barrier_create(1, &locks.barrier) == 0);
+	CHECK(punctual_barrier_wait(locks.barrier) == 1);
+	CHECK(punctual_barrier_destroy(locks.barrier) == 0);
+}
+
+static void *ends_with_it(void *argument)
+{
+	struct locks *locks = argument;
+
+	CHECK(punctual_mutex_lock(locks->mutex) == 0);
+	atomic_fetch_add(&locks->stage, 1);
+	/* Where a task waits for it, until that one does. */
+	sleep_ms(5);
+	return NULL;
+}
+
+static void the_holder_ends(struct punctual *set)
+{
+	struct punctual_mutex *again;
+	struct punctual_task *task;
+	struct locks locks;
+
+	create(&locks, 0, 1, 1);
+	task = start(set, "ends", 20 * MS, MS, ends_with_it, &locks);
+	join(task);
+	FAILS(punctual_mutex_trylock(locks.mutex), EOWNERDEAD);
+	FAILS(punctual_mutex_trylock(locks.mutex), EBUSY);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+	FAILS(punctual_mutex_lock(locks.mutex), EOWNERDEAD);
+	CHECK(punctual_mutex_consistent(locks.mutex) == 0);
+	FAILS(punctual_mutex_consistent(locks.mutex), EINVAL);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+	CHECK(punctual_mutex_lock(locks.mutex) == 0);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+
+	/* While this one waits, or before. */
+	task = start(set, "ends", 20 * MS, MS, ends_with_it, &locks);
+	await(&locks.stage, 2);
+	FAILS(punctual_mutex_lock(locks.mutex), EOWNERDEAD);
+	join(task);
+	CHECK(punctual_mutex_consistent(locks.mutex) == 0);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+
+	/* No task repairs it: the next mutex in its place is a new one. */
+	join(start(set, "ends", 20 * MS, MS, ends_with_it, &locks));
+	CHECK(punctual_mutex_destroy(locks.mutex) == 0);
+	CHECK(punctual_mutex_create(&again) == 0 && again != locks.mutex);
+	CHECK(punctual_mutex_lock(again) == 0 && punctual_mutex_unlock(again) == 0);
+	locks.mutex = again;
+	destroy(&locks);
+}
+
+static void *holds(void *argument)
+{
+	struct locks *locks = argument;
+
+	CHECK(punctual_mutex_lock(locks->mutex) == 0);
+	while (!atomic_load(&locks->release))
+		atomic_fetch_add(&locks->count, 1);
+	CHECK(punctual_mutex_unlock(locks->mutex) == 0);
+	return NULL;
+}
+
+/* The holder has used up its own budget, and executes on that of this task. */
+static void a_budget_is_lent_until_a_time(struct punctual *set)
+{
+	struct punctual_task *holder;
+	struct locks locks;
+	uint64_t until, end;
+	unsigned before;
+
+	create(&locks, 0, 1, 1);
+	holder = start(set, "holder", 1000 * MS, MS, holds, &locks);
+	await(&locks.count, 1);
+	do {
+		before = atomic_load(&locks.count);
+		sleep_ms(2);
+	} while (atomic_load(&locks.count) != before);
+	FAILS(punctual_mutex_trylock(locks.mutex), EBUSY);
+	until = punctual_clock() + 3 * MS;
+	FAILS(punctual_mutex_lock_until(locks.mutex, until), ETIMEDOUT);
+	CHECK(punctual_clock() >= until && atomic_load(&locks.count) > before);
+	FAILS(punctual_mutex_unlock(locks.mutex), EPERM);
+	FAILS(punctual_mutex_destroy(locks.mutex), EBUSY);
+	before = atomic_load(&locks.count);
+	for (end = executed() + MS; executed() < end;)
+		;
+	CHECK(atomic_load(&locks.count) == before);
+	atomic_store(&locks.release, 1);
+	CHECK(punctual_mutex_lock(locks.mutex) == 0);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+	join(holder);
+	destroy(&locks);
+}
+
+#define ITEMS 200
+
+static void *produces(void *argument)
+{
+	struct locks *locks = argument;
+
+	for (unsigned n = 0; n < ITEMS; n++) {
+		CHECK(punctual_sem_wait(locks->sem) == 0);
+		CHECK(punctual_mutex_lock(locks->mutex) == 0);
+		atomic_fetch_add(&locks->count, 1);
+		CHECK(punctual_cond_signal(locks->cond) == 0);
+		CHECK(punctual_mutex_unlock(locks->mutex) == 0);
+	}
+	return (void *)(intptr_t)punctual_barrier_wait(locks->barrier);
+}
+
+/* A queue of three items, and a meeting at the end. */
+static void tasks_wait_for_each_other(struct punctual *set)
+{
+	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
+	struct punctual_task *producer;
+	struct locks locks;
+	int last;
+
+	create(&locks, 3, 3, 2);
+	producer = start(set, "produces", 7 * MS, MS, produces, &locks);
+	for (unsigned n = 0; n < ITEMS; n++) {
+		CHECK(punctual_mutex_lock(locks.mutex) == 0);
+		while (atomic_load(&locks.count) == 0)
+			CHECK(punctual_cond_wait(locks.cond, locks.mutex) == 0);
+		CHECK(atomic_fetch_sub(&locks.count, 1) <= 3);
+		CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+		CHECK(punctual_sem_post(locks.sem) == 0);
+	}
+	last = punctual_barrier_wait(locks.barrier);
+	CHECK(punctual_task_join(producer, &end) == 0);
+	CHECK(last + (int)(intptr_t)end.value == 1);
+	FAILS(punctual_sem_post(locks.sem), EOVERFLOW);
+	destroy(&locks);
+}
+
+static void *locks_what_is_destroyed(void *argument)
+{
+	struct locks *locks = argument;
+
+	while (!atomic_load(&locks->release)) {
+		struct punctual_mutex *mutex = atomic_load(&locks->changing);
+		int result = punctual_mutex_lock(mutex);
+
+		if (result == 0) {
+			CHECK(atomic_fetch_add(&locks->count, 1) == 0);
+			CHECK(atomic_fetch_sub(&locks->count, 1) == 1);
+			/* It was not destroyed meanwhile. */
+			CHECK(punctual_mutex_unlock(mutex) == 0);
+			atomic_fetch_add(&locks->stage, 1);
+		} else {
+			CHECK(result == -EBADF || result == -EBUSY);
+		}
+	}
+	return NULL;
+}
+
+/* An ordinary thread destroys and makes the mutex, while tasks lock and unlock it. */
+static void a_mutex_is_destroyed_only_while_it_is_free(struct punctual *set)
+{
+	struct punctual_task *tasks[2];
+	struct punctual_mutex *mutex;
+	unsigned destroyed = 0;
+	struct locks locks;
+
+	create(&locks, 0, 1, 1);
+	CHECK(punctual_mutex_create(&mutex) == 0);
+	atomic_store(&locks.changing, mutex);
+	tasks[0] = start(set, "one", 5 * MS, MS, locks_what_is_destroyed, &locks);
+	tasks[1] = start(set, "other", 7 * MS, MS, locks_what_is_destroyed, &locks);
+	while (destroyed < 1000 || atomic_load(&locks.stage) < 1000) {
+		int result = punctual_mutex_destroy(mutex);
+
+		CHECK(result == 0 || result == -EBUSY);
+		if (result == 0) {
+			FAILS(punctual_mutex_destroy(mutex), EBADF);
+			CHECK(punctual_mutex_create(&mutex) == 0);
+			atomic_store(&locks.changing, mutex);
+			destroyed++;
+		}
+	}
+	atomic_store(&locks.release, 1);
+	join(tasks[0]);
+	join(tasks[1]);
+	CHECK(punctual_mutex_destroy(mutex) == 0);
+	destroy(&locks);
+}
+
+static void *waits_at_the_semaphore(void *argument)
+{
+	struct locks *locks = argument;
+
+	atomic_fetch_add(&locks->stage, 1);
+	FAILS(punctual_sem_wait(locks->sem), ECANCELED);
+	FAILS(punctual_barrier_wait(locks->barrier), ECANCELED);
+	return NULL;
+}
+
+static void *waits_for_the_condition(void *argument)
+{
+	struct locks *locks = argument;
+
+	CHECK(punctual_mutex_lock(locks->mutex) == 0);
+	atomic_fetch_add(&locks->stage, 1);
+	FAILS(punctual_cond_wait(locks->cond, locks->mutex), ECANCELED);
+	/* It holds the mutex again, now as an ordinary thread. */
+	FAILS(punctual_mutex_trylock(locks->mutex), EBUSY);
+	atomic_fetch_add(&locks->count, 1);
+	CHECK(punctual_mutex_unlock(locks->mutex) == 0);
+	CHECK(punctual_mutex_lock(locks->mutex) == 0);
+	CHECK(punctual_mutex_unlock(locks->mutex) == 0);
+	return NULL;
+}
+
+static void a_closed_set_ends_what_waits(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("looks", 20 * MS, MS);
+	struct punctual_task *tasks[3];
+	struct locks locks;
+
+	create(&locks, 0, 1, 2);
+	tasks[0] = start(set, "semaphore", 20 * MS, MS, waits_at_the_semaphore, &locks);
+	tasks[1] = start(set, "condition", 20 * MS, MS, waits_for_the_condition, &locks);
+	tasks[2] = start(set, "another", 20 * MS, MS, waits_for_the_condition, &locks);
+	await(&locks.stage, 3);
+	/* What holds it next does so after they began to wait. */
+	CHECK(punctual_attach(set, &attr, NULL) == 0);
+	CHECK(punctual_mutex_lock(locks.mutex) == 0);
+	FAILS(punctual_cond_destroy(locks.cond), EBUSY);
+	CHECK(punctual_mutex_unlock(locks.mutex) == 0);
+	CHECK(punctual_detach() == 0);
+	CHECK(punctual_close(set) == 0);
+	for (int n = 0; n < 3; n++)
+		join(tasks[n]);
+	CHECK(atomic_load(&locks.count) == 2);
+	destroy(&locks);
+}
+
+/* The child has none of its parent's locks. */
+static void a_child_of_fork(void)
+{
+	struct punctual_mutex *mutex = NULL;
+	struct locks locks;
+	int status;
+	pid_t child;
+
+	create(&locks, 0, 1, 1);
+	child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		none_is_there(&locks);
+		FAILS(punctual_mutex_create(&mutex), EPERM);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	destroy(&locks);
+}
+
+int main(void)
+{
+	struct punctual_task_attr attr = task_attr("main", 100 * MS, 20 * MS);
+	struct punctual *set;
+
+	values_and_handles_that_are_refused();
+	a_thread_that_is_no_task();
+	as_many_as_there_can_be();
+	a_child_of_fork();
+	set = open_set(NULL);
+	a_mutex_is_destroyed_only_while_it_is_free(set);
+	CHECK(punctual_attach(set, &attr, NULL) == 0);
+	one_task();
+	the_holder_ends(set);
+	a_budget_is_lent_until_a_time(set);
+	tasks_wait_for_each_other(set);
+	CHECK(punctual_detach() == 0);
+	a_closed_set_ends_what_waits(set);
+	return 0;
+}
