@@ -68,6 +68,12 @@ pub fn print(what: &str, all: &Windows<f64>) -> (Spread, Value) {
     (ratios.swap_remove(1), figures.into())
 }
 
+/// The ratios of one of the subjects, window by window.
+pub fn ratio_of(all: &Windows<f64>, subject: &str) -> Spread {
+    let windows = all.iter().find(|(name, _)| *name == subject).map_or(&[][..], |(_, w)| w);
+    Spread::ratios(windows, &all[0].1)
+}
+
 /// Whether the median of a ratio is at most `limit`.
 pub fn verdict(what: &str, limit: f64, ratio: &Spread) -> Verdict {
     Verdict::new(what, limit.to_string(), ratio.show(1.0, 2), ratio.median() <= limit)

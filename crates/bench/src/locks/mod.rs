@@ -1,10 +1,11 @@
-//! `punctual::Mutex` beside the mutexes of POSIX threads.
+//! `punctual::Mutex` and that of libpunctual beside the mutexes of POSIX threads.
 
+mod calls;
 mod hand_over;
 mod pthread;
 mod uncontended;
 
-use crate::side_by_side::{figure, print, print_heading, verdict};
+use crate::side_by_side::{figure, print, print_heading, ratio_of, verdict};
 use crate::{Bench, Failure, Part};
 use serde_json::Map;
 
@@ -21,6 +22,8 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let (ratio, found) = print("lock and unlock, not contended", &all);
     figures.insert("uncontended".into(), found);
     verdicts.push(verdict("lock and unlock against pthread's", LIMIT, &ratio));
+    let ratio = ratio_of(&all, "libpunctual");
+    verdicts.push(verdict("the same by libpunctual", LIMIT, &ratio));
     let all = hand_over::windows(bench)?;
     let (ratio, found) = print("unlock to the waiter's running, median", &figure(&all, 0));
     figures.insert("hand_over".into(), found);

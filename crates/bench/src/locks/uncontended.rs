@@ -34,6 +34,7 @@ pub fn windows(bench: &Bench) -> Result<Windows<f64>, Failure> {
                 })
             })
         }),
+        Subject::new("libpunctual", || super::calls::per_pair(bench.cpu, PERIOD, BUDGET, pairs)),
         Subject::new("std::sync", || {
             let mutex = std::sync::Mutex::new(0u64);
             in_task(bench.cpu, move |_| {
