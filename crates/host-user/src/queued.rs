@@ -15,6 +15,8 @@ use crate::wait_queue::{Joined, WaitQueue};
 pub(crate) struct QueuedTask {
     slot: u32,
     queue: QueueAddress,
+    /// For whose end it waits; `None`: it waits for a token.
+    phase: Option<u32>,
     /// CLOCK_MONOTONIC ns.
     pub(crate) until: u64,
     /// It has given up a mutex, which it is to hold again.
@@ -42,7 +44,11 @@ impl Engine {
         let Some((_, control)) = thread_of(&mut self.members, i) else { return };
         let queue = QueueAddress(control.queue());
         let unlocked = !control.mutex().is_null();
+        let phase = control.phase();
         let joined = loop {
+            if let Some(phase) = phase {
+                break queue.get().join_phase(&control, phase);
+            }
             // Those that wait already have the tokens.
             self.give_tokens(now);
             match queue.get().join(&control, unlocked) {
@@ -64,22 +70,25 @@ impl Engine {
         }
         m.asleep = false;
         let task = m.task;
-        self.queued.push(QueuedTask { slot: i, queue, until: control.until(), unlocked });
+        self.queued.push(QueuedTask { slot: i, queue, phase, until: control.until(), unlocked });
         if unlocked {
             self.unlock(i, now);
         }
         let _ = self.dispatcher.task_blocked(task, now);
     }
 
-    /// Gives tokens to the tasks that wait for them, and ends waits whose time has come.
+    /// Gives tokens to the tasks that wait for them, and ends waits for phases that have ended, and
+    /// those whose time has come.
     pub(crate) fn give_tokens(&mut self, now: u64) {
         let mut k = 0;
-        while let Some(&QueuedTask { slot, queue, until, unlocked }) = self.queued.get(k) {
+        while let Some(&QueuedTask { slot, queue, phase, until, unlocked }) = self.queued.get(k) {
             let over = || {
                 let member = self.members.get(slot as usize).and_then(Option::as_deref);
                 member.and_then(Member::control).is_none_or(|control| control.over.load(SeqCst))
             };
-            if queue.get().take_for_waiter() {
+            if phase.is_some_and(|phase| queue.get().leave_phase(phase)) {
+                self.wake(k, Answer::Granted, now);
+            } else if phase.is_none() && queue.get().take_for_waiter() {
                 let best = self.best_queued(queue, k, now);
                 self.wake(best, Answer::Granted, now);
             } else if over() {

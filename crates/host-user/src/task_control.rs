@@ -15,6 +15,7 @@ use crate::wait_queue::{WaitError, WaitQueue, Waited};
 
 const CLOSED: u32 = 0;
 const OPEN: u32 = 1;
+const NO_PHASE: u64 = u64::MAX;
 
 /// A task's request to its dispatcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub struct TaskControl {
     mutex: AtomicPtr<LendingMutex>,
     /// The queue of its request.
     queue: AtomicPtr<WaitQueue>,
+    /// The phase for whose end it waits there; [`NO_PHASE`]: it waits for a token.
+    phase: AtomicU64,
     /// How long its request waits.
     until: AtomicU64,
     /// The time had come when it was to lock the mutex again.
@@ -114,6 +117,7 @@ impl TaskControl {
             detached: AtomicBool::new(false),
             mutex: AtomicPtr::new(ptr::null_mut()),
             queue: AtomicPtr::new(ptr::null_mut()),
+            phase: AtomicU64::new(NO_PHASE),
             until: AtomicU64::new(u64::MAX),
             timed_out: AtomicBool::new(false),
             answer: AtomicU32::new(Answer::Waits as u32),
@@ -190,6 +194,17 @@ impl TaskControl {
         mutex: Option<&LendingMutex>,
         until: u64,
     ) -> Waited {
+        self.phase.store(NO_PHASE, SeqCst);
+        self.await_queue(queue, mutex, until)
+    }
+
+    /// Waits for the end of a phase.
+    pub fn await_phase(&self, queue: &WaitQueue, phase: u32, until: u64) -> Waited {
+        self.phase.store(phase.into(), SeqCst);
+        self.await_queue(queue, None, until)
+    }
+
+    fn await_queue(&self, queue: &WaitQueue, mutex: Option<&LendingMutex>, until: u64) -> Waited {
         if self.detached.load(SeqCst) {
             return Waited::NotBegun(WaitError::Over);
         }
@@ -331,6 +346,11 @@ impl TaskControl {
     /// The queue of the request.
     pub fn queue(&self) -> *const WaitQueue {
         self.queue.load(SeqCst)
+    }
+
+    /// The phase for whose end it waits there; `None`: it waits for a token.
+    pub fn phase(&self) -> Option<u32> {
+        u32::try_from(self.phase.load(SeqCst)).ok()
     }
 
     /// How long its request waits, CLOCK_MONOTONIC ns.

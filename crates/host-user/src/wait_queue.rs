@@ -1,5 +1,5 @@
-//! A queue in which tasks wait for tokens: what condition variables, semaphores and barriers are
-//! made of.
+//! A queue in which tasks wait for tokens: what condition variables and semaphores are made of.
+//! Tasks at a barrier wait for the end of a phase in it.
 //!
 //! Any thread puts tokens. A task that finds none asks its dispatcher, which blocks it, and at each
 //! event gives tokens to those that wait, the one that selection prefers first. Who puts a token
@@ -61,10 +61,11 @@ pub enum Waited {
     Unlocked(WaitError),
 }
 
-/// A queue in which tasks wait for tokens.
+/// A queue in which tasks wait for tokens, or all for the end of a phase.
 #[derive(Debug)]
 pub struct WaitQueue {
-    /// Tokens, in the lower half; tasks that wait; and of a condition variable's their doorbell.
+    /// Tokens, or the phase, in the lower half; tasks that wait; and of a condition variable's
+    /// their doorbell.
     state: AtomicU64,
     /// A bit for each dispatcher that had a task in it.
     rings: AtomicU64,
@@ -77,8 +78,18 @@ fn tokens(state: u64) -> u32 {
     state as u32
 }
 
+/// Whether the queue has ended this phase. Phases wrap around; no task waits for half of them.
+fn has_ended(state: u64, phase: u32) -> bool {
+    tokens(state).wrapping_sub(phase) as i32 > 0
+}
+
 fn waiters(state: u64) -> u32 {
     u32::from((state >> 32) as u16)
+}
+
+/// Of a queue with this state, the phase that follows.
+fn next_phase(state: u64) -> u64 {
+    tokens(state).wrapping_add(1).into()
 }
 
 /// A task's entry, by its dispatcher.
@@ -149,6 +160,26 @@ impl WaitQueue {
         }
     }
 
+    /// Ends a phase for all that wait for its end; the first one is 0. A queue has phases or
+    /// tokens. Any thread may.
+    pub fn end_phase(&self) {
+        let next = |state: u64| Some(state - u64::from(tokens(state)) + next_phase(state));
+        let ended = self.state.fetch_update(SeqCst, SeqCst, next);
+        self.wake(ended.unwrap_or_else(|state| state));
+    }
+
+    /// Waits for the end of this phase, until `until` (CLOCK_MONOTONIC ns; `u64::MAX`: for ever).
+    /// Real-time safe.
+    ///
+    /// # Errors
+    /// It did not end in time, or the run is over.
+    pub fn wait_phase(&self, task: &ThreadTask, phase: u32, until: u64) -> Result<(), WaitError> {
+        match task.control().await_phase(self, phase, until) {
+            Waited::Locked { .. } => Ok(()),
+            Waited::NotBegun(e) | Waited::Unlocked(e) => Err(e),
+        }
+    }
+
     /// Unlocks the mutex and waits for a token that is put from then on, until `until`; then locks
     /// the mutex, and lends for that as any task. Real-time safe.
     ///
@@ -187,6 +218,21 @@ impl WaitQueue {
             }
         });
         joined
+    }
+
+    /// A task waits from now on for the end of this phase, if that has not come.
+    pub fn join_phase(&self, control: &TaskControl, phase: u32) -> Joined {
+        self.rings.fetch_or(control.doorbell.ring_bit(), SeqCst);
+        let joined = self.state.fetch_update(SeqCst, SeqCst, |state| {
+            (!has_ended(state, phase)).then(|| state + WAITER)
+        });
+        joined.map_or(Joined::Token, |_| Joined::Waits)
+    }
+
+    /// A task that waited for the end of this phase waits no longer, if that has come.
+    pub fn leave_phase(&self, phase: u32) -> bool {
+        let left = |state| has_ended(state, phase).then(|| state - WAITER);
+        self.state.fetch_update(SeqCst, SeqCst, left).is_ok()
     }
 
     /// Takes a token for one of the tasks that wait.
@@ -231,6 +277,21 @@ mod tests {
         assert!(queue.put(2, 2));
         assert_eq!(queue.join(&task, false), Joined::Token);
         assert!(queue.try_take() && !queue.try_take());
+    }
+
+    #[test]
+    fn the_end_of_a_phase_is_for_all_that_wait_for_it_and_for_none_of_the_next_one() {
+        let queue = WaitQueue::new(u32::MAX);
+        let task = task();
+        assert_eq!(queue.join_phase(&task, u32::MAX), Joined::Waits);
+        assert_eq!(queue.join_phase(&task, 0), Joined::Waits, "it has begun elsewhere");
+        assert!(!queue.leave_phase(u32::MAX));
+        queue.end_phase();
+        assert!(!queue.leave_phase(0) && queue.leave_phase(u32::MAX));
+        assert_eq!(queue.join_phase(&task, u32::MAX), Joined::Token);
+        queue.end_phase();
+        assert!(queue.leave_phase(0));
+        assert_eq!(waiters(queue.state.load(SeqCst)), 0);
     }
 
     #[test]

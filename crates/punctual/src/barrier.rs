@@ -5,12 +5,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
 use punctual_host_user::{WaitError, WaitQueue};
-use punctual_sys::{clock, futex};
 
 use crate::{Task, Time};
-
-/// Between two looks for the token of a phase that has just ended, ns.
-const RETRY: u64 = 100_000;
 
 /// Tasks wait until so many are there, again and again. Waiting is a self-suspension. Tasks of
 /// several CPUs may meet.
@@ -18,8 +14,7 @@ pub struct Barrier {
     tasks: u32,
     /// The phase, and in the lower half how many tasks have come in it.
     state: AtomicU64,
-    /// Of even and of odd phases: a task that comes again takes no token of the phase before.
-    queues: [WaitQueue; 2],
+    queue: WaitQueue,
 }
 
 const PHASE: u32 = 32;
@@ -28,7 +23,7 @@ impl Barrier {
     /// One at which `tasks` meet; 0 is as 1, where none waits.
     #[must_use]
     pub const fn new(tasks: u32) -> Self {
-        Self { tasks, state: AtomicU64::new(0), queues: [const { WaitQueue::new(0) }; 2] }
+        Self { tasks, state: AtomicU64::new(0), queue: WaitQueue::new(0) }
     }
 
     /// Waits until the others are there, too; true in the task that came last. Real-time safe.
@@ -55,21 +50,14 @@ impl Barrier {
         };
         let before = self.state.fetch_update(SeqCst, SeqCst, |s| Some(next(s))).unwrap_or(0);
         let phase = before >> PHASE;
-        let queue = &self.queues[(phase % 2) as usize];
         if next(before) >> PHASE != phase {
-            queue.put(before as u32, u32::MAX);
+            self.queue.end_phase();
             return Ok(true);
         }
-        queue.wait(task.thread(), until).map(|()| false).or_else(|e| {
+        self.queue.wait_phase(task.thread(), phase as u32, until).map(|()| false).or_else(|e| {
+            // Unless the others have come meanwhile.
             let same_phase = |s: u64| (s >> PHASE == phase).then(|| s - 1);
-            if self.state.fetch_update(SeqCst, SeqCst, same_phase).is_ok() {
-                return Err(e);
-            }
-            // The others are there, and there is, or is about to be, a token for this task.
-            while !queue.try_take() && self.state.load(SeqCst) >> PHASE == phase + 1 {
-                futex::sleep_until(clock::monotonic_ns() + RETRY);
-            }
-            Ok(false)
+            self.state.fetch_update(SeqCst, SeqCst, same_phase).map_or(Ok(false), |_| Err(e))
         })
     }
 }

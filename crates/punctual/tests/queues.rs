@@ -1,4 +1,4 @@
-//! Condition variables, semaphores and barriers between tasks.
+//! Condition variables and semaphores between tasks, and what waits in queues have in common.
 
 mod common;
 
@@ -222,42 +222,6 @@ fn an_ordinary_thread_releases_what_tasks_acquire() {
     });
     assert!(all_released, "{released} released, {} acquired", got.load(SeqCst));
     assert!(comes_true(|| got.load(SeqCst) == UNITS), "{} acquired", got.load(SeqCst));
-    running.stop().expect("it stops");
-}
-
-#[test]
-fn tasks_meet_at_a_barrier_phase_by_phase() {
-    const TASKS: u32 = 3;
-    const PHASES: u32 = 100;
-    let _turn = turn();
-    let barrier = Arc::new(Barrier::new(TASKS));
-    let [came, last, ended] = std::array::from_fn(|_| Arc::new(AtomicU32::new(0)));
-    let declare = |mut set: Punctual| {
-        for n in 0..TASKS {
-            let (barrier, came) = (barrier.clone(), came.clone());
-            let (last, ended) = (last.clone(), ended.clone());
-            let task = set.add(format!("task {n}")).period((5 + n) * MS).budget(MS);
-            task.spawn(move |task| {
-                for phase in 1..=PHASES {
-                    came.fetch_add(1, SeqCst);
-                    execute(MS / 50 * n);
-                    last.fetch_add(barrier.wait(task)?.into(), SeqCst);
-                    let came = came.load(SeqCst);
-                    // Others may have come for the next phase already, but not for the one after.
-                    assert!(
-                        came >= phase * TASKS && came <= (phase + 1) * TASKS,
-                        "{came}, {phase}"
-                    );
-                }
-                ended.fetch_add(1, SeqCst);
-                Ok::<(), WaitError>(())
-            });
-        }
-        set
-    };
-    let Some(running) = start(declare) else { return };
-    assert!(comes_true(|| ended.load(SeqCst) == TASKS), "{} came", came.load(SeqCst));
-    assert_eq!(last.load(SeqCst), PHASES);
     running.stop().expect("it stops");
 }
 
