@@ -110,6 +110,11 @@ fn locks_lend_wait_time_out_and_outlive_their_holders() {
 }
 
 #[test]
+fn locks_that_lend_are_of_one_cpu() {
+    passes("cc", "locks_of_two_cpus.c");
+}
+
+#[test]
 fn bad_input_is_refused() {
     passes("cc", "refused.c");
 }
