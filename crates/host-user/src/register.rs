@@ -142,6 +142,7 @@ impl Host {
                 "raise RLIMIT_NPROC, or run fewer tasks",
             )
         })?;
+        self.threads.retain(|thread| !thread.is_finished());
         self.threads.push(thread);
         match is_ready.recv_timeout(PATIENCE) {
             Ok(Err(e)) => {

@@ -50,6 +50,7 @@ pub(crate) struct Settings {
     pub owner: Option<String>,
     pub task_limit: u32,
     pub confine: bool,
+    pub forget_ended: bool,
     pub records: u32,
     pub trace: Option<PathBuf>,
     pub link: Link,
@@ -64,6 +65,7 @@ impl Settings {
             owner: None,
             task_limit: TASK_LIMIT,
             confine: false,
+            forget_ended: false,
             records: RECORDS,
             trace: None,
             link: Link::default(),
@@ -81,6 +83,7 @@ impl Settings {
             room: self.task_limit,
             trace_records: self.records,
             confine: self.confine,
+            forget_ended: self.forget_ended,
             traces,
             ..RunOptions::default()
         };
@@ -143,8 +146,8 @@ impl Punctual {
         Ok(Punctual::from_set(Loaded::load(path.as_ref(), &overrides)?.set))
     }
 
-    /// Which host runs it; else [`Host::User`], which alone takes threads of this program and
-    /// further tasks while it runs.
+    /// Which host runs it; else [`Host::User`], which alone takes threads of this program. Further
+    /// processes and commands can be added on [`Host::Kernel`] too.
     pub fn host(mut self, host: Host) -> Self {
         self.settings.host = host;
         self
@@ -228,6 +231,13 @@ impl Punctual {
         self
     }
 
+    /// Drops the figures of a task at its end: for a program that adds tasks without end, whose
+    /// results else grow by some kilobytes with each.
+    pub fn forget_ended(mut self) -> Self {
+        self.settings.forget_ended = true;
+        self
+    }
+
     /// Calls `observer` with every period, end and warning as it becomes known, in order, within
     /// some 25 ms, on a thread of its own class: it may allocate and print. Only one is kept. It
     /// must not wait for a method of [`Running`], which waits for it; to read a stream elsewhere,
@@ -265,7 +275,8 @@ impl Punctual {
             check_among(&task.spec, tasks[..n].iter().map(|t| &t.spec), &settings)?;
         }
         let specs = tasks.iter().map(|t| t.spec.clone()).collect();
-        let admitted = session_of(&settings, specs)?.admit(settings.overload)?;
+        let set = TaskSet { tasks: specs, ..settings.set.clone() };
+        let admitted = Session::new(set, settings.host)?.admit(settings.overload)?;
         Ok(Admitted { settings, admitted, tasks, observer })
     }
 
@@ -376,9 +387,12 @@ pub(crate) fn check_among<'a>(
     Ok(())
 }
 
-/// These tasks on the chosen host.
-pub(crate) fn session_of(settings: &Settings, tasks: Vec<TaskSpec>) -> Result<Session, Error> {
-    Session::new(TaskSet { tasks, ..settings.set.clone() }, settings.host)
+/// These tasks on the chosen host, which runs some of them already.
+pub(crate) fn session_of_running(
+    settings: &Settings,
+    tasks: Vec<TaskSpec>,
+) -> Result<Session, Error> {
+    Session::of_running(TaskSet { tasks, ..settings.set.clone() }, settings.host)
 }
 
 impl fmt::Debug for Punctual {

@@ -17,12 +17,12 @@ use punctual_sys::sched::Attributes;
 use punctual_taskset::{DomainId, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
-use crate::declare::{check_among, session_of, Settings};
+use crate::declare::{check_among, session_of_running, Settings};
 use crate::draft::Declared;
 use crate::error::{run_has_ended, task_has_ended};
 use crate::handle::Completion;
 use crate::observer::Observer;
-use crate::{Error, RunOutcome};
+use crate::{Error, Host, RunOutcome};
 
 const HOUSEKEEPING: Duration = Duration::from_millis(25);
 
@@ -132,7 +132,6 @@ struct Supervisor {
     running: Box<session::RunningSet>,
     /// Tasks that have not ended, by their places.
     tasks: BTreeMap<usize, Kept>,
-    next_place: usize,
     observer: Option<Observer>,
     when_done: Vec<Sender<()>>,
     /// Notes of the host that were reported.
@@ -171,7 +170,6 @@ impl Supervisor {
         Ok(Supervisor {
             settings,
             running,
-            next_place: tasks.len(),
             tasks,
             observer,
             when_done: Vec::new(),
@@ -228,11 +226,10 @@ impl Supervisor {
         let Declared { spec, execution, completion } = task;
         check_among(&spec, self.specs(), &self.settings)?;
         let together = self.specs().chain([&spec]).cloned().collect();
-        session_of(&self.settings, together)?.admit(self.settings.overload)?;
-        self.running.add(&spec, execution)?;
-        completion.set_place(self.next_place);
-        self.tasks.insert(self.next_place, Kept { spec, completion });
-        self.next_place += 1;
+        session_of_running(&self.settings, together)?.admit(self.settings.overload)?;
+        let place = self.running.add(&spec, execution)?;
+        completion.set_place(place);
+        self.tasks.insert(place, Kept { spec, completion });
         Ok(())
     }
 
@@ -278,7 +275,19 @@ impl Supervisor {
             report(&mut self.observer, &mut self.tasks, RunEvent::Warning(note.clone()));
         }
         self.notes_reported = notes.len();
+        if self.running.is_over() && self.settings.host == Host::Kernel {
+            self.end_tasks();
+        }
         self.report_done();
+    }
+
+    /// The kernel has ended the scheduler: what was the tasks' are ordinary threads now.
+    fn end_tasks(&mut self) {
+        let Supervisor { observer, tasks, .. } = self;
+        let names: Vec<_> = tasks.values().map(|kept| kept.spec.name.as_str().into()).collect();
+        for task in names {
+            report(observer, tasks, RunEvent::Ended { task, how: TaskEnd::Stopped });
+        }
     }
 
     fn report_done(&mut self) {

@@ -41,11 +41,11 @@ impl Session {
         Session::of_running(set, host)
     }
 
-    /// The same of a set that runs on the host already, and gets other parameters.
+    /// The same of a set that runs on the host already, and gets other tasks or parameters.
     ///
     /// # Errors
     /// What of the set this host does not do.
-    pub(crate) fn of_running(set: TaskSet, host: HostKind) -> Result<Session, Diagnostic> {
+    pub fn of_running(set: TaskSet, host: HostKind) -> Result<Session, Diagnostic> {
         match host {
             HostKind::Kernel => punctual_host_kernel::accepts(&set)?,
             HostKind::Service => punctual_host_service::accepts(&set)?,
@@ -71,7 +71,7 @@ impl Session {
     /// enforces.
     pub fn capacity_of(host: HostKind, set: &TaskSet) -> Capacity {
         match host {
-            // The service's dispatchers are of the user host.
+            // The service is on this host, or on the next one, which has less: it admits itself.
             HostKind::User | HostKind::Service => punctual_host_user::capacity(set),
             HostKind::Kernel => punctual_host_kernel::capacity(set),
             HostKind::Sim | HostKind::Fifo | HostKind::Deadline | HostKind::Other => {

@@ -29,8 +29,10 @@ pub struct RunOptions {
     /// The users of adopted processes are not trusted to leave them in their cgroups, on the user
     /// host ([`punctual_host_user::HostOptions::confine`]).
     pub confine: bool,
-    /// Tasks per CPU that may be added while the set runs, on the user host.
+    /// Tasks per CPU that may be added while the set runs, on the user host and the kernel host.
     pub room: u32,
+    /// The figures of tasks that have ended are dropped: for a program that adds tasks without end.
+    pub forget_ended: bool,
     /// Under SCHED_DEADLINE: tasks are not bound to their CPUs.
     pub unpinned: bool,
     /// What to call the run where several stand side by side, if not by its host's name.
@@ -55,6 +57,7 @@ impl Default for RunOptions {
             no_idle: false,
             confine: false,
             room: 0,
+            forget_ended: false,
             unpinned: false,
             label: None,
             intervals: false,

@@ -1,5 +1,6 @@
 //! A set that runs: events, figures so far, further tasks, the end.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,8 +61,7 @@ pub struct RunningSet {
     driver: Box<dyn Driver>,
     host: HostKind,
     traces: Traces,
-    collector: Collector,
-    tasks: Vec<Task>,
+    tasks: Tasks,
     /// When the run ends, by the host's clock, ns.
     end: Option<u64>,
     stop: Arc<AtomicBool>,
@@ -72,7 +72,14 @@ pub struct RunningSet {
     _no_idle: Option<NoIdle>,
 }
 
-/// A task that is or was in the run.
+/// The tasks that are or were in the run, and their figures.
+struct Tasks {
+    collector: Collector,
+    by_place: BTreeMap<usize, Task>,
+    next_place: usize,
+    forget_ended: bool,
+}
+
 struct Task {
     name: Arc<str>,
     alive: bool,
@@ -103,6 +110,7 @@ pub(crate) fn start(
     if host == HostKind::Sim {
         collector = collector.from_the_first();
     }
+    let forget_ended = options.forget_ended;
     let no_idle = options.no_idle.then(|| NoIdle::start(&set.cpus())).transpose()?;
     let load = options.load.then(|| background_load(set.domains[0].cpus[0])).transpose()?;
     let stop = options.stop.clone();
@@ -124,10 +132,11 @@ pub(crate) fn start(
             }
         }
     };
-    let tasks = set.tasks.iter().map(|task| Task::new(task, &traces)).collect();
+    let by_place: BTreeMap<usize, Task> =
+        set.tasks.iter().map(|task| Task::new(task, &traces)).enumerate().collect();
+    let next_place = by_place.len();
     Ok(StartOutcome::Running(Box::new(RunningSet {
-        collector,
-        tasks,
+        tasks: Tasks { collector, by_place, next_place, forget_ended },
         end: set.duration.map(|duration| driver.origin().saturating_add(duration)),
         driver,
         host,
@@ -181,33 +190,33 @@ impl RunningSet {
         }
         let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.driver.now()));
         let wait = wait.min(Duration::from_nanos(left));
-        let RunningSet { driver, collector, tasks, .. } = self;
+        let RunningSet { driver, tasks, .. } = self;
         let origin = driver.origin();
-        let over =
-            driver.poll(wait, &mut |event| handle(event, origin, collector, tasks, observe))?;
+        let over = driver.poll(wait, &mut |event| tasks.handle(event, origin, observe))?;
         self.traces.flush();
         self.over |= over;
-        Ok(!self.has_ended() && self.tasks.iter().any(|t| t.alive))
+        Ok(!self.has_ended() && self.alive().next().is_some())
     }
 
     /// Adds a task to a set that runs: its first release is some 20 ms from now. Admission is the
-    /// caller's.
+    /// caller's. Its place follows those of all earlier tasks.
     ///
     /// # Errors
     /// No room, no such CPU, a command or process that is not there; a host that takes no further
     /// tasks.
-    pub fn add(&mut self, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
-        let index = self.tasks.len() as u32;
+    pub fn add(&mut self, spec: &TaskSpec, execution: Execution) -> Result<usize, Diagnostic> {
+        let place = self.tasks.next_place;
         let info = match execution {
             Execution::Thread { .. } | Execution::Entered(_) => {
                 TaskInfo { kind: TaskKind::Thread, ..TaskInfo::of_task(spec) }
             }
             _ => TaskInfo::of_task(spec),
         };
-        self.driver.add(index, spec, execution)?;
-        self.collector.add(info);
-        self.tasks.push(Task::new(spec, &self.traces));
-        Ok(())
+        self.driver.add(place as u32, spec, execution)?;
+        self.tasks.collector.add(info);
+        self.tasks.by_place.insert(place, Task::new(spec, &self.traces));
+        self.tasks.next_place += 1;
+        Ok(place)
     }
 
     /// Requests the end of the task at this place: a thread finds that its run is over, at its next
@@ -242,7 +251,7 @@ impl RunningSet {
     ) -> Result<Vec<PolicyChange>, Diagnostic> {
         let at = self.driver.swap_policies(to)?;
         let changes = changes(from, to, at.saturating_sub(self.driver.origin()));
-        self.collector.change_policies(to, &changes);
+        self.tasks.collector.change_policies(to, &changes);
         Ok(changes)
     }
 
@@ -277,6 +286,11 @@ impl RunningSet {
         self.host
     }
 
+    /// The host has ended the run.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
     /// The host has ended the run, or its duration has passed.
     pub fn has_ended(&self) -> bool {
         self.over || self.end.is_some_and(|end| self.driver.now() >= end)
@@ -289,7 +303,7 @@ impl RunningSet {
 
     /// Places of the tasks that have not ended, in the order in which they came.
     pub fn alive(&self) -> impl Iterator<Item = usize> + '_ {
-        self.tasks.iter().enumerate().filter(|(_, t)| t.alive).map(|(index, _)| index)
+        self.tasks.by_place.iter().filter(|(_, task)| task.alive).map(|(&place, _)| place)
     }
 
     /// The first release, by the host's clock: CLOCK_MONOTONIC, or 0 in virtual time, ns.
@@ -304,7 +318,7 @@ impl RunningSet {
 
     /// The figures so far.
     pub fn results(&self) -> Results {
-        let mut results = self.collector.snapshot();
+        let mut results = self.tasks.collector.snapshot();
         results.duration_ns = self.driver.now().saturating_sub(self.driver.origin());
         self.complete(&mut results, self.driver.figures());
         results
@@ -317,26 +331,15 @@ impl RunningSet {
     /// What kept the host from ending as it should; a trace that cannot be written.
     pub fn finish(self, observe: &mut dyn FnMut(NamedEvent)) -> Result<RunOutcome, Diagnostic> {
         let RunningSet {
-            driver,
-            host,
-            traces,
-            mut collector,
-            mut tasks,
-            end,
-            stop,
-            costs,
-            load,
-            _no_idle,
-            ..
+            driver, host, traces, mut tasks, end, stop, costs, load, _no_idle, ..
         } = self;
         let origin = driver.origin();
-        let outcome = driver
-            .finish(&mut |event| handle(event, origin, &mut collector, &mut tasks, observe))?;
+        let outcome = driver.finish(&mut |event| tasks.handle(event, origin, observe))?;
         let load = load.map(BackgroundLoad::stop);
         let interrupted = stop.load(Relaxed) && end.is_none_or(|end| outcome.ended < end);
         let ran = outcome.ended.saturating_sub(origin);
         let notes = traces.finish(host)?;
-        let mut results = collector.results(ran, outcome.ended, interrupted, notes);
+        let mut results = tasks.collector.results(ran, outcome.ended, interrupted, notes);
         results.add_unreported(outcome.unreported);
         complete(&mut results, outcome.figures, costs);
         results.load = load.map(|h| LoadResult { share_ppm: h.share_ppm() });
@@ -355,28 +358,35 @@ fn complete(results: &mut Results, figures: HostFigures, costs: Option<HostCosts
     results.notes.extend(figures.notes);
 }
 
-/// One event of the host, whose run began at `origin`: into the figures, and to the caller.
-fn handle(
-    event: RunEvent,
-    origin: u64,
-    collector: &mut Collector,
-    tasks: &mut [Task],
-    observe: &mut dyn FnMut(NamedEvent),
-) {
-    match &event {
-        RunEvent::Period { task, period } => {
-            if let Some(trace) = tasks.get(*task as usize).and_then(|task| task.trace.as_ref()) {
-                trace.period(period);
+impl Tasks {
+    /// One event of the host, whose run began at `origin`: into the figures, and to the caller.
+    fn handle(&mut self, event: RunEvent, origin: u64, observe: &mut dyn FnMut(NamedEvent)) {
+        let Tasks { collector, by_place, .. } = self;
+        let mut ended = None;
+        match &event {
+            RunEvent::Period { task, period } => {
+                let trace = by_place.get(&(*task as usize)).and_then(|task| task.trace.as_ref());
+                trace.into_iter().for_each(|trace| trace.period(period));
+                collector.record(period);
             }
-            collector.record(period);
+            RunEvent::Unreported { task, count } => collector.record_unreported(*task, *count),
+            RunEvent::Ended { task, .. } => ended = Some(*task as usize),
+            RunEvent::PolicyStopped(stop) => collector.policy_stopped(stop, origin),
+            RunEvent::Executed { .. } | RunEvent::Warning(_) => {}
         }
-        RunEvent::Unreported { task, count } => collector.record_unreported(*task, *count),
-        RunEvent::Ended { task, .. } => {
-            tasks.iter_mut().skip(*task as usize).take(1).for_each(|t| t.alive = false)
-        }
-        RunEvent::PolicyStopped(stop) => collector.policy_stopped(stop, origin),
-        RunEvent::Executed { .. } | RunEvent::Warning(_) => {}
+        let name = |task: u32| {
+            by_place.get(&(task as usize)).map_or_else(|| "?".into(), |task| task.name.clone())
+        };
+        observe(event.with_task(name));
+        ended.into_iter().for_each(|place| self.end(place));
     }
-    let name = |task: u32| tasks.get(task as usize).map_or_else(|| "?".into(), |t| t.name.clone());
-    observe(event.with_task(name));
+
+    fn end(&mut self, place: usize) {
+        if self.forget_ended {
+            self.by_place.remove(&place);
+            self.collector.forget(place);
+        } else if let Some(task) = self.by_place.get_mut(&place) {
+            task.alive = false;
+        }
+    }
 }

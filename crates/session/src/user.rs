@@ -167,13 +167,17 @@ impl Driver for UserDriver {
 }
 
 /// The host reports only the end of a thread.
-fn with_end(event: RunEvent, threads: &mut [Thread]) -> RunEvent {
+fn with_end(event: RunEvent, threads: &mut Vec<Thread>) -> RunEvent {
     let RunEvent::Ended { task, how } = event else { return event };
-    let Some(thread) = threads.iter_mut().find(|t| t.task == task) else {
+    let Some(place) = threads.iter().position(|t| t.task == task) else {
         return RunEvent::Ended { task, how };
     };
+    let thread = &mut threads[place];
     thread.reported = true;
-    RunEvent::Ended { task, how: thread.how.get().cloned().unwrap_or(how) }
+    let Some(how) = thread.how.get().cloned() else { return RunEvent::Ended { task, how } };
+    // Nothing more is to be known of it.
+    threads.swap_remove(place);
+    RunEvent::Ended { task, how }
 }
 
 /// Where a thread stores how it ended.

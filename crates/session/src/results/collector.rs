@@ -14,6 +14,7 @@ use super::*;
 use punctual_analysis::{utilization, utilization_of};
 use punctual_taskset::{fmt_ns, Body, ServerKind, Spin, TaskSet, TaskSpec};
 use punctual_trace::{Period, PolicyStop};
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// What a collector needs to know of a task.
@@ -110,7 +111,10 @@ impl Run {
 #[derive(Debug)]
 pub struct Collector {
     run: Run,
-    tasks: Vec<Task>,
+    /// By place.
+    tasks: BTreeMap<usize, Task>,
+    /// Of the next task that is added.
+    next_place: usize,
     groups: Vec<Group>,
     /// Of one CPU, ppm.
     utilization_ppm: u64,
@@ -128,19 +132,23 @@ struct Task {
     figures: Figures,
 }
 
+impl Task {
+    fn new(info: TaskInfo) -> Task {
+        Task { info, begun: false, held: None, figures: Figures::new() }
+    }
+}
+
 impl Collector {
     /// For the tasks of one run; a record's `task` is an index into them.
     #[must_use]
     pub fn new(run: Run, tasks: Vec<TaskInfo>) -> Collector {
         let periodic = tasks.iter().filter(|t| t.period > 0);
         let utilization_ppm = utilization_of(periodic.map(|t| (t.budget, t.period))).0;
-        let tasks = tasks
-            .into_iter()
-            .map(|info| Task { info, begun: false, held: None, figures: Figures::new() })
-            .collect();
+        let tasks: BTreeMap<_, _> = tasks.into_iter().map(Task::new).enumerate().collect();
         Collector {
             latest: run.started,
             run,
+            next_place: tasks.len(),
             tasks,
             groups: Vec::new(),
             policy_changes: Vec::new(),
@@ -164,7 +172,16 @@ impl Collector {
         if info.period > 0 {
             self.utilization_ppm += utilization_of([(info.budget, info.period)]).0;
         }
-        self.tasks.push(Task { info, begun: false, held: None, figures: Figures::new() });
+        self.tasks.insert(self.next_place, Task::new(info));
+        self.next_place += 1;
+    }
+
+    /// Drops the figures of a task that has ended.
+    pub fn forget(&mut self, place: usize) {
+        if let Some(Task { info, .. }) = self.tasks.remove(&place).filter(|t| t.info.period > 0) {
+            let ppm = utilization_of([(info.budget, info.period)]).0;
+            self.utilization_ppm = self.utilization_ppm.saturating_sub(ppm);
+        }
     }
 
     /// Groups have the policies of `set` from now on; `changes` says which are other ones.
@@ -195,7 +212,7 @@ impl Collector {
 
     /// What a task is, where its description in the set does not say.
     pub fn set_kind(&mut self, task: u32, kind: TaskKind) {
-        if let Some(task) = self.tasks.get_mut(task as usize) {
+        if let Some(task) = self.tasks.get_mut(&(task as usize)) {
             task.info.kind = kind;
         }
     }
@@ -203,7 +220,7 @@ impl Collector {
     /// Counts each task's first period too: nothing starts up in a simulator.
     #[must_use]
     pub fn from_the_first(mut self) -> Collector {
-        for task in &mut self.tasks {
+        for task in self.tasks.values_mut() {
             task.begun = true;
         }
         self
@@ -211,7 +228,7 @@ impl Collector {
 
     /// One more period. Records of one task come in the order of their releases.
     pub fn record(&mut self, period: &Period) {
-        let Some(task) = self.tasks.get_mut(period.task as usize) else {
+        let Some(task) = self.tasks.get_mut(&(period.task as usize)) else {
             self.unknown += 1;
             return;
         };
@@ -231,7 +248,7 @@ impl Collector {
 
     /// Counts released periods of `task` whose reports were dropped.
     pub fn record_unreported(&mut self, task: u32, count: u64) {
-        match self.tasks.get_mut(task as usize) {
+        match self.tasks.get_mut(&(task as usize)) {
             Some(task) => task.figures.unreported += count,
             None => self.unknown += count,
         }
@@ -241,7 +258,7 @@ impl Collector {
     /// was over by then.
     pub fn finish(&mut self, end: u64) {
         self.latest = self.latest.max(end);
-        for task in &mut self.tasks {
+        for task in self.tasks.values_mut() {
             let Some(last) = task.held.take() else {
                 continue;
             };
@@ -254,7 +271,8 @@ impl Collector {
     /// The figures so far. Cheap enough for a live table (some ten us per task).
     #[must_use]
     pub fn snapshot(&self) -> Results {
-        let tasks: Vec<TaskResult> = self.tasks.iter().map(|t| t.figures.result(&t.info)).collect();
+        let result = |task: &Task| task.figures.result(&task.info);
+        let tasks: Vec<TaskResult> = self.tasks.values().map(result).collect();
         let mut totals = Totals::of(&tasks);
         totals.met &= self.policy_changes.iter().all(|change| change.cause.is_none());
         let duration = self.latest.saturating_sub(self.run.started);
