@@ -48,6 +48,9 @@ int punctual_sample(struct punctual_command *command, pd_u32 kind)
 		command->reservation_error.error = 1;
 		command->reservation_error.reservation = 2;
 		return 1;
+	case PUNCTUAL_TASK_RETIRE:
+		command->task = 1;
+		return 1;
 	case PUNCTUAL_TASK_JOIN:
 		command->join.task = 1;
 		command->join.thread = 2;

@@ -74,6 +74,9 @@ PD_INLINE pd_i64 command_task_add(pd_ref d, __u32 domain, pd_u64 now) __irqs_off
 		return -EBUSY;
 	pd_task_add(d, now);
 	pd_task_blocked(d, number, now);
+	/* What the previous one's last threads executed after it was gone, in the background. */
+	TASK_OF(domain, number)->uncharged = 0;
+	domain_background(domain, number, 0);
 	wait_begins(TASK_OF(domain, number));
 	TASK_OF(domain, number)->awaits = 1;
 	return number;
@@ -112,7 +115,7 @@ PD_INLINE pd_i64 member_join(struct task_struct *p, struct punctual_command *com
 	m->generation = joins.generation;
 	m->flags = joins.flags;
 	if (!allocator && !__sync_fetch_and_add(&t->members, 1))
-		t->leader = (__u32)p->tgid;
+		t->leader = (__u32)(joins.flags & PUNCTUAL_ALONE ? p->pid : p->tgid);
 	__sync_lock_test_and_set(&m->left, 0);
 	has_members = 1;
 	return 0;
@@ -169,6 +172,19 @@ PD_INLINE pd_i64 command_execute(pd_ref d, struct punctual_command *command) __i
 	return -EINVAL;
 }
 
+/* As if its last thread had left: the next decision takes the task out (decide.h). Refused to none:
+ * one that has gone has a number that is free, or another task's, which the caller rules out. */
+PD_INLINE pd_i64 command_retire(pd_ref d, struct punctual_command *command) __irqs_off
+{
+	__u32 task = command->task;
+
+	if (task >= PUNCTUAL_TASKS || !PD_TASK(d, task)->used)
+		return -ENOENT;
+	TASK_OF(command->domain, task)->gone = 1;
+	note(command->domain, task);
+	return 0;
+}
+
 /* Until it is called again; a task that goes ends what is lent to it (decide.h). */
 PD_INLINE pd_i64 command_lend(pd_ref d, struct punctual_command *command) __irqs_off
 {
@@ -192,6 +208,8 @@ PD_INLINE pd_i64 command_execute_of_task(pd_ref d, struct punctual_command *comm
 	switch (command->kind) {
 	case PUNCTUAL_TASK_ADD:
 		return command_task_add(d, domain, now);
+	case PUNCTUAL_TASK_RETIRE:
+		return command_retire(d, command);
 	case PUNCTUAL_TASK_LEND:
 		return command_lend(d, command);
 	case PUNCTUAL_TASK_JOIN:

@@ -40,6 +40,7 @@ enum punctual_command_kind {
 	PUNCTUAL_RESERVATION_ERROR = 21,  /* [reservation_error], which has the answer */
 	/* Those of punctual_task_command. Tasks and their threads. */
 	PUNCTUAL_TASK_ADD = 32,	    /* its number; blocked until a thread of it is runnable */
+	PUNCTUAL_TASK_RETIRE = 33,  /* [task]: its threads are best-effort ones from here on */
 	PUNCTUAL_TASK_JOIN = 34,    /* [join] */
 	PUNCTUAL_GROUP_ORDER = 36,  /* [group] */
 	PUNCTUAL_TIMER_ADD = 37,    /* [timer]: its id */
@@ -61,6 +62,7 @@ enum punctual_release_flag {
 enum punctual_member_flag {
 	PUNCTUAL_COOPERATES = 1, /* its sched_yield ends its job */
 	PUNCTUAL_ALLOCATOR = 2,	 /* before all jobs, with a budget of its own; `task` is not read */
+	PUNCTUAL_ALONE = 4,	 /* its children are not members */
 };
 
 /* punctual_command, punctual_task_command: two programs for all, because the verifier goes through
@@ -85,6 +87,7 @@ struct punctual_command {
 			pd_u32 reservation;
 		} reservation_change;
 		pd_u32 reservation;
+		pd_u32 task;
 		struct {
 			pd_i64 error; /* out: ns */
 			pd_u32 reservation;

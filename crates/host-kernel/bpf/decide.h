@@ -91,7 +91,8 @@ PD_FN int domain_signal(pd_u32 domain, pd_u32 task) __on_domain
 	/* The first process may have ended, and its number been given to another one. */
 	m = bpf_task_storage_get(&members, p, 0, 0);
 	if (m && m->domain == domain && m->task == task && m->generation == t->generation)
-		failed = send_signal(domain, p, SIGXCPU, PIDTYPE_TGID);
+		failed = send_signal(domain, p, SIGXCPU,
+				     m->flags & PUNCTUAL_ALONE ? PIDTYPE_PID : PIDTYPE_TGID);
 	bpf_task_release(p);
 	/* A kernel thread cannot send one (-EPERM), and another may be pending (-EBUSY): the note
 	 * makes the next decision try again. */

@@ -73,7 +73,7 @@ struct punctual_task {
 	__u32 generation; /* uses of this number */
 	__u32 done;	  /* yields of those that cooperate */
 	__u32 gone;	  /* its last thread left */
-	__u32 leader;	  /* process that gets its signal */
+	__u32 leader;	  /* process or single thread that gets its signal */
 	__u32 signal;	  /* it is to be sent */
 	__u32 background; /* until its next release; or until its last threads have run */
 	__s64 uncharged;  /* executed and not yet charged, ns; negative: too much was charged */
@@ -245,13 +245,14 @@ PD_INLINE void allocator_enqueue(struct task_struct *p, struct member *m, bool p
 		kick(domain_cpu(m->domain));
 }
 
-/* A new thread or process belongs to its parent's task. */
+/* A new thread or process belongs to its parent's task, unless that is a single thread. */
 PD_INLINE __s32 member_fork(struct task_struct *child) __may_sleep
 {
 	struct member *m = member_of(bpf_get_current_task_btf());
 	struct member born = {};
 
-	if (!m || m->left || m->generation != TASK_OF(m->domain, m->task)->generation)
+	if (!m || m->left || m->flags & PUNCTUAL_ALONE ||
+	    m->generation != TASK_OF(m->domain, m->task)->generation)
 		return 0;
 	born.domain = m->domain;
 	born.task = m->task;

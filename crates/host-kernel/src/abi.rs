@@ -36,6 +36,7 @@ pub(crate) fn cap() -> JobCap {
 /// `enum punctual_member_flag`.
 pub(crate) const COOPERATES: u32 = 1;
 pub(crate) const ALLOCATOR: u32 = 2;
+pub(crate) const ALONE: u32 = 4;
 
 /// `enum punctual_release_flag`.
 pub(crate) const LATE: u32 = 1;
@@ -81,6 +82,7 @@ pub(crate) enum Command {
     ReservationDelayed { reservation: u32 } = 20,
     ReservationError { error: i64, reservation: u32 } = 21,
     TaskAdd = 32,
+    TaskRetire { task: u32 } = 33,
     TaskJoin { task: u32, thread: u32, flags: u32 } = 34,
     GroupOrder { group: u32, order: u32 } = 36,
     TimerAdd { at: u64, cookie: u64 } = 37,
@@ -169,6 +171,7 @@ unsafe impl Context for Call {
     fn program(&self) -> &'static str {
         match self.command {
             Command::TaskAdd
+            | Command::TaskRetire { .. }
             | Command::TaskJoin { .. }
             | Command::GroupOrder { .. }
             | Command::TimerAdd { .. }

@@ -4,8 +4,8 @@
 
 use std::os::fd::OwnedFd;
 
-use punctual_process::{check_adoptable, threads_of};
-use punctual_sys::sched;
+use punctual_process::{check_adoptable, check_adoptable_thread, threads_of};
+use punctual_sys::{pidfd, sched};
 
 use punctual_diagnostic::Diagnostic;
 
@@ -15,30 +15,55 @@ use punctual_diagnostic::Diagnostic;
 /// As of [`check_adoptable`]; one in a real-time class, one that may not run on the CPU.
 pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
     let (_, pidfd) = check_adoptable(pid)?;
+    threads_of(pid).into_iter().try_for_each(|thread| check_class(pid, thread))?;
+    check_cpu(pid, pid, cpu)?;
+    Ok(pidfd)
+}
+
+/// The same for one of its threads, and a pidfd of that.
+///
+/// # Errors
+/// As of [`check`], for that thread alone; no such thread.
+pub(crate) fn check_thread(pid: i32, tid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
+    check_adoptable_thread(pid, tid)?;
+    let pidfd = pidfd::open_thread(tid).ok().filter(|_| threads_of(pid).contains(&tid));
+    let pidfd = pidfd.ok_or_else(|| {
+        let cause = format!("process {pid} has no thread {tid}");
+        Diagnostic::usage(cause, "give the number of one of its threads (ps -L -p PID)")
+            .with_errno(libc::ESRCH)
+    })?;
+    check_class(pid, tid)?;
+    check_cpu(pid, tid, cpu)?;
+    Ok(pidfd)
+}
+
+fn name_of(pid: i32) -> String {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let name = name.trim_end();
-    for thread in threads_of(pid) {
-        if let Some(class) = real_time(thread) {
-            let cause = format!(
-                "process {pid} ({name}): its thread {thread} is in {class}, above sched_ext's \
-                 reach"
-            );
-            let help = format!("give that up first: chrt -a -o -p 0 {pid}; or use --host user");
-            return Err(Diagnostic::usage(cause, help));
-        }
-    }
-    // Where it cannot be asked the process has ended, which the join finds.
-    if sched::affinity(pid).is_ok_and(|cpus| !sched::cpus(&cpus).any(|one| one == cpu)) {
+    name.trim_end().to_owned()
+}
+
+fn check_class(pid: i32, thread: i32) -> Result<(), Diagnostic> {
+    let Some(class) = real_time(thread) else { return Ok(()) };
+    let name = name_of(pid);
+    let cause = format!(
+        "process {pid} ({name}): its thread {thread} is in {class}, above sched_ext's reach"
+    );
+    let help = format!("give that up first: chrt -a -o -p 0 {pid}; or use --host user");
+    Err(Diagnostic::usage(cause, help))
+}
+
+/// Of a thread of the process that may have any CPUs. Where it cannot be asked it has ended, which
+/// the join finds.
+fn check_cpu(pid: i32, thread: i32, cpu: u32) -> Result<(), Diagnostic> {
+    if sched::affinity(thread).is_ok_and(|cpus| !sched::cpus(&cpus).any(|one| one == cpu)) {
         let help = format!(
             "choose one of its CPUs (taskset -p {pid}), or give it this one: taskset -acp {cpu} \
              {pid}"
         );
-        return Err(Diagnostic::usage(
-            format!("process {pid} ({name}) may not run on CPU {cpu}"),
-            help,
-        ));
+        let cause = format!("process {pid} ({}) may not run on CPU {cpu}", name_of(pid));
+        return Err(Diagnostic::usage(cause, help));
     }
-    Ok(pidfd)
+    Ok(())
 }
 
 /// The name of a thread's class if that is above sched_ext.

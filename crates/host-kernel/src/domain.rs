@@ -4,7 +4,8 @@
 //! ```text
 //!   spawn ──> members join ──> Begin: reservations ──┐
 //!     ┌──────────────────────────────────────────────┘
-//!     └> events to the allocators; records and release events to the run ──> Stop
+//!     └> events to the allocators; records and release events to the run; tasks come and go
+//!          (`domain/changes.rs`) ──> Stop
 //! ```
 //!
 //! With reservations only, the kernel needs no allocator: the thread polls for the results, as an
@@ -12,23 +13,22 @@
 //! commands; then the thread is the domain's allocator, before all jobs, with a budget of its own
 //! (`bpf/domain.h`), and another one reads the records.
 
-use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 use punctual_dispatcher::late_waits::MAX_DELAYED;
-use punctual_dispatcher::{End, Event, Limits, Refusal, TaskId};
+use punctual_dispatcher::{Event, Limits, TaskId};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::pidfd;
 use punctual_sys::sched::thread_id;
-use punctual_taskset::Overrun;
 
-use crate::abi::{ALLOCATOR, COOPERATES, IN_BACKGROUND, LATE};
+use crate::abi::ALLOCATOR;
 use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::KernelGsi;
+use crate::joining::{Joining, Members};
 use crate::lending::Lend;
 use crate::members;
 use crate::policy_swap::{self, DomainSwap, Swapped};
@@ -37,37 +37,9 @@ use crate::reader::{Reader, RecordBatch, POLL_PERIOD};
 use crate::ring::Rings;
 use punctual_diagnostic::Diagnostic;
 
-/// For a task number, a millisecond apart.
-const TRIES: u32 = 1_000;
+mod changes;
 
-/// Whose threads become a task's members.
-#[derive(Debug)]
-pub(crate) struct Joining {
-    /// The task's place in the set.
-    pub index: usize,
-    /// Its first process.
-    pub pid: i32,
-    /// Its sched_yield ends its job.
-    pub cooperates: bool,
-    /// Its other threads and its children are there already.
-    pub adopted: bool,
-    /// Holds on to the process, whatever its number is given to.
-    pub pidfd: Arc<OwnedFd>,
-    pub overrun: Overrun,
-}
-
-impl Joining {
-    /// Flags of the command that ends a release which an allocator made, without the task's wait;
-    /// `None`: no command.
-    fn over(&self, end: End) -> Option<u32> {
-        let overran = matches!(end, End::Exhausted | End::Expired);
-        let late = if overran && self.overrun != Overrun::Skip { LATE } else { 0 };
-        let background =
-            if overran && self.overrun == Overrun::Background { IN_BACKGROUND } else { 0 };
-        let asked = self.cooperates || background != 0;
-        (asked && !matches!(end, End::Completed | End::TaskGone)).then_some(late | background)
-    }
-}
+pub(crate) use changes::NewTask;
 
 /// What a domain's thread is made with.
 pub(crate) struct Config {
@@ -79,14 +51,22 @@ pub(crate) struct Config {
     /// For a domain whose policies are asked at each job.
     pub doorbell: Option<MapHandle>,
     pub joining: Vec<Joining>,
+    /// Tasks of the set, of all domains: the places of others follow theirs.
+    pub of_the_set: usize,
 }
 
 /// A request to a domain's thread.
 pub(crate) enum Command {
     /// All members have joined: offsets count from here, ns.
     Begin(u64),
-    /// All threads of the task are gone.
-    Gone(TaskId),
+    /// One more task.
+    Add(Box<NewTask>),
+    /// The task of this index ends, whose threads become best-effort ones.
+    Retire(usize),
+    /// All threads of the task of this index are gone.
+    Gone(usize),
+    /// The task of this index has this budget, ns, from its next release on.
+    ChangeBudget(usize, u64),
     /// Other policies for groups.
     Swap(Box<DomainSwap>),
     /// One task lends its jobs to another one, or to none any more.
@@ -108,12 +88,19 @@ pub(crate) enum Key {
 pub(crate) struct KeyedEvent {
     pub event: ReleaseEvent,
     pub key: Key,
+    /// The index of its task; [`NO_INDEX`](crate::joining::NO_INDEX) where it is of none. The
+    /// event's own is the allocators' place for it.
+    pub index: usize,
 }
 
 /// A report of a domain's thread to the run.
 pub(crate) enum DomainEvent {
-    /// Its tasks are in the dispatcher: number by place in the set.
-    Joined(Vec<(usize, TaskId)>),
+    /// The next task that the dispatcher adds is the one of this index.
+    Joins(usize),
+    /// It has this number in the dispatcher; `None`: it was not added.
+    Joined(usize, Option<TaskId>),
+    /// All tasks of the set are in the dispatcher.
+    AllJoined,
     /// The first releases are set.
     Begun,
     /// Release events of the allocators.
@@ -130,6 +117,8 @@ pub(crate) enum DomainEvent {
 pub(crate) struct EventBatch {
     pub at: u64,
     pub events: Vec<KeyedEvent>,
+    /// The indices of tasks of which no more will come.
+    pub left: Vec<usize>,
     /// Events of the dispatcher that were handled.
     pub handled: u64,
 }
@@ -154,13 +143,19 @@ fn live(
     commands: &Receiver<Command>,
     events: &Sender<(u32, DomainEvent)>,
 ) -> Result<(), Diagnostic> {
-    let Config { domain, cpu, programs, allocators, limits, doorbell, joining } = config;
+    let Config { domain, cpu, programs, allocators, limits, doorbell, joining, of_the_set } =
+        config;
     members::pin(cpu)?;
     let mut gsi = KernelGsi::new(&programs, domain, monotonic_ns());
     let bell = doorbell.as_ref().map(|bell| listen(bell, &mut gsi)).transpose()?;
     let say = |what| events.send((domain, what)).is_ok();
-    let joined = join(&mut gsi, cpu, &joining)?;
-    if !say(DomainEvent::Joined(joined.clone())) {
+    let mut members = Members::new(of_the_set);
+    for one in joining {
+        if members.join(&mut gsi, one, &say)?.is_none() {
+            return Err(not_done_here(format!("CPU {cpu}: no room for a task")));
+        }
+    }
+    if !say(DomainEvent::AllJoined) {
         return Ok(());
     }
     let Ok(Command::Begin(origin)) = commands.recv() else { return Ok(()) };
@@ -168,8 +163,20 @@ fn live(
     // The records of an allocator's domain are read by another thread.
     let mut reader = bell.is_none().then(|| Reader::new(&programs, domain, limits));
     let place = (&*programs, domain, cpu);
-    let mut at = Domain { place, allocators, gsi, rings, joining, events: Vec::new(), handled: 0 };
-    at.begin(origin, &joined)?;
+    let mut at = Domain {
+        place,
+        allocators,
+        allocates: bell.is_some(),
+        gsi,
+        rings,
+        members,
+        adding: Vec::new(),
+        events: Vec::new(),
+        left: Vec::new(),
+        handled: 0,
+        say: &say,
+    };
+    at.begin(origin)?;
     if !say(DomainEvent::Begun) {
         return Ok(());
     }
@@ -179,6 +186,7 @@ fn live(
     let mut more = at.drain_events()?;
     loop {
         let stop = at.wait(bell.as_ref(), commands, next, more)?;
+        at.add_waiting()?;
         more = at.drain_events()?;
         if !stop && Instant::now() < next {
             // Jobs wait until an allocator sleeps again: its reports come later.
@@ -187,7 +195,8 @@ fn live(
         next = Instant::now() + POLL_PERIOD;
         at.poll()?;
         more = at.drain_events()?;
-        if !at.events.is_empty() && !say(DomainEvent::Events(at.take_events())) {
+        let has_events = !at.events.is_empty() || !at.left.is_empty();
+        if has_events && !say(DomainEvent::Events(at.take_events())) {
             return Ok(());
         }
         if let Some(reader) = &mut reader {
@@ -221,56 +230,29 @@ fn listen<'a>(
     builder.build().map_err(|e| failed(&e.to_string()))
 }
 
-fn join(
-    gsi: &mut KernelGsi<'_>,
-    cpu: u32,
-    joining: &[Joining],
-) -> Result<Vec<(usize, TaskId)>, Diagnostic> {
-    let mut joined = Vec::with_capacity(joining.len());
-    for one in joining {
-        let mut task = gsi.add_task();
-        for _ in 0..TRIES {
-            if task != Err(Refusal::Busy) {
-                break;
-            }
-            // Threads that had this number still stand in its queue.
-            std::thread::sleep(Duration::from_millis(1));
-            task = gsi.add_task();
-        }
-        gsi.check()?;
-        let task =
-            task.map_err(|e| not_done_here(format!("CPU {cpu}: no room for a task: {e}")))?;
-        let flags = if one.cooperates { COOPERATES } else { 0 };
-        let mut add = |thread| gsi.join(task, thread, flags);
-        let all = if one.adopted {
-            members::join_all(one.pid, &mut add)
-        } else {
-            members::join_one(one.pid, &mut add)
-        };
-        gsi.check()?;
-        all?;
-        joined.push((one.index, task));
-    }
-    Ok(joined)
-}
-
 /// A domain that has begun.
 struct Domain<'a> {
     /// Its number, and its CPU.
     place: (&'a Programs, u32, u32),
     allocators: Allocators,
+    /// This thread is the domain's allocator.
+    allocates: bool,
     gsi: KernelGsi<'a>,
     rings: Rings<'a>,
-    joining: Vec<Joining>,
+    members: Members,
+    /// Tasks that wait for a number.
+    adding: Vec<NewTask>,
     events: Vec<KeyedEvent>,
+    left: Vec<usize>,
     handled: u64,
+    say: &'a dyn Fn(DomainEvent) -> bool,
 }
 
 impl Domain<'_> {
-    fn begin(&mut self, origin: u64, joined: &[(usize, TaskId)]) -> Result<(), Diagnostic> {
-        let Domain { allocators, gsi, .. } = self;
+    fn begin(&mut self, origin: u64) -> Result<(), Diagnostic> {
+        let Domain { allocators, gsi, members, .. } = self;
         let mut asked = allocators.begin(gsi, origin);
-        for &(index, task) in joined {
+        for (task, index) in members.iter() {
             asked = asked.and_then(|()| allocators.add(gsi, index, task));
         }
         gsi.check()?;
@@ -298,12 +280,11 @@ impl Domain<'_> {
     }
 
     fn handle(&mut self, cause: &Event) -> Result<(), Diagnostic> {
-        let Domain { allocators, gsi, joining, events, handled, .. } = self;
+        let Domain { allocators, gsi, members, events, handled, .. } = self;
         *handled += 1;
         gsi.at(monotonic_ns());
         let channel = gsi.channel();
         let before = channel.last_job();
-        let whose = |index: u32| joining.iter().find(|j| j.index == index as usize);
         // The kernel has already handled the releases of the dispatcher's own reservations.
         let reserved = |task: &TaskId| allocators.reservation_of(*task).is_some();
         let reserved = match cause {
@@ -322,34 +303,34 @@ impl Domain<'_> {
             let mut saturated = None;
             match event {
                 ReleaseEvent::Ended { at, task, index, end, .. } if !reserved => {
-                    let late = whose(index)
-                        .and_then(|j| j.over(end))
+                    let late = members
+                        .of(task)
+                        .and_then(|member| member.over(end))
                         .map_or(0, |flags| channel.end_release(task, flags));
                     saturated = (late == i64::from(MAX_DELAYED))
                         .then_some(ReleaseEvent::DelayedSaturated { at, task, index });
                 }
-                ReleaseEvent::Overrun { index, .. } if !reserved => {
+                ReleaseEvent::Overrun { task, .. } if !reserved => {
                     // One that has ended needs no signal.
-                    whose(index)
-                        .into_iter()
-                        .for_each(|j| drop(pidfd::send(&*j.pidfd, libc::SIGXCPU)));
+                    let member = members.of(task).into_iter();
+                    member.for_each(|m| drop(pidfd::send(&*m.pidfd, libc::SIGXCPU)));
                 }
                 _ => {}
             }
-            events.extend(
-                [event].into_iter().chain(saturated).map(|event| KeyedEvent { event, key }),
-            );
+            let index = members.index_at(&event);
+            let all = [event].into_iter().chain(saturated);
+            events.extend(all.map(|event| KeyedEvent { event, key, index }));
         });
         gsi.check()
     }
 
-    /// All events so far precede the swap; `allocates`: this thread is the domain's allocator.
-    fn swap(&mut self, swap: DomainSwap, allocates: bool) -> Result<(), Diagnostic> {
+    /// All events so far precede the swap.
+    fn swap(&mut self, swap: DomainSwap) -> Result<(), Diagnostic> {
         self.poll()?;
         self.drain_events()?;
         let DomainSwap { mut policies, answer } = swap;
         let Domain { place, allocators, gsi, .. } = self;
-        let (at, refused) = match allocates {
+        let (at, refused) = match self.allocates {
             true => policy_swap::now(gsi, allocators, &mut policies),
             false => policy_swap::by_an_allocator(*place, allocators, &mut policies),
         }?;
@@ -360,9 +341,9 @@ impl Domain<'_> {
 
     /// The release events since the last call.
     fn take_events(&mut self) -> EventBatch {
-        let (events, handled) =
-            (std::mem::take(&mut self.events), std::mem::take(&mut self.handled));
-        EventBatch { at: monotonic_ns(), events, handled }
+        let (events, left) = (std::mem::take(&mut self.events), std::mem::take(&mut self.left));
+        let handled = std::mem::take(&mut self.handled);
+        EventBatch { at: monotonic_ns(), events, left, handled }
     }
 
     /// Until the doorbell, the next poll, or a command, or not at all if there are `more` events;
@@ -387,9 +368,12 @@ impl Domain<'_> {
         };
         loop {
             match command {
-                Ok(Command::Gone(task)) => self.allocators.remove(&mut self.gsi, task),
-                Ok(Command::Lend(lend)) => lend.execute(&self.gsi.channel()),
-                Ok(Command::Swap(swap)) => self.swap(*swap, bell.is_some())?,
+                Ok(Command::Add(task)) => self.adding.push(*task),
+                Ok(Command::Retire(index)) => self.remove(index, true)?,
+                Ok(Command::Gone(index)) => self.remove(index, false)?,
+                Ok(Command::ChangeBudget(index, budget)) => self.change_budget(index, budget),
+                Ok(Command::Lend(lend)) => lend.execute(&self.gsi.channel(), &self.members),
+                Ok(Command::Swap(swap)) => self.swap(*swap)?,
                 Ok(Command::Begin(_)) => {}
                 Ok(Command::Stop) | Err(true) => return Ok(true),
                 Err(false) => break,

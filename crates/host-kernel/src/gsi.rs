@@ -60,6 +60,15 @@ impl<'a> KernelGsi<'a> {
         self.0.try_send(Command::TaskAdd).map(|n| TaskId(n as u32))
     }
 
+    /// All threads of a task are best-effort ones from here on; the dispatcher removes it with the
+    /// next command, as one whose last thread has left.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`]: it has removed it already.
+    pub fn retire(&mut self, task: TaskId) -> Result<(), Refusal> {
+        self.0.try_send(Command::TaskRetire { task: task.0 }).map(drop)
+    }
+
     /// A thread becomes a task's, with `flags` of [`abi`](crate::abi); 0, or a negative error.
     pub fn join(&mut self, task: TaskId, thread: i32, flags: u32) -> i64 {
         self.0.send(Command::TaskJoin { task: task.0, thread: thread as u32, flags })

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!   start: tasks stand at the barrier ──> scheduler attached ──> each domain: tasks join
-//!      ──> the barrier is released ──> first releases ──> poll ...
+//!      ──> the barrier is released ──> first releases ──> poll, add, stop_task ...
 //!      ──> finish: domains stop ──> scheduler detached ──> what was started is ended
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -18,10 +18,10 @@ use punctual_sys::clock::monotonic_ns;
 use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_sys::thread_name;
 use punctual_taskset::{DomainId, TaskSet};
-use punctual_trace::{RunEvent, TraceSink};
+use punctual_trace::{RunEvent, TaskEnd, TraceSink};
 
 use crate::costs::capacity;
-use crate::domain::{self, Command, Config, DomainEvent, Joining};
+use crate::domain::{self, Command, Config, DomainEvent};
 use crate::lateness::Lateness;
 use crate::limits::{parts, Part};
 use crate::probe::Timer;
@@ -33,7 +33,10 @@ use crate::timer_process::TimerProcess;
 use crate::{machine, reader};
 use punctual_diagnostic::Diagnostic;
 
+mod changes;
 mod finish;
+
+pub use crate::tasks::AddedProgram;
 
 /// From the request of the reservations to the first release, ns.
 const LEAD: u64 = 20_000_000;
@@ -50,6 +53,8 @@ pub struct Options {
     pub stdin: bool,
     /// Where commands' output goes.
     pub output: Output,
+    /// Tasks that each domain may have beside the set's, as far as the kernel has room for them.
+    pub room: u32,
 }
 
 /// How a run went.
@@ -77,8 +82,10 @@ pub struct KernelHost {
     readers: Vec<Reading>,
     events: Option<Receiver<(u32, DomainEvent)>>,
     pub(crate) state: RunState,
-    /// By place in the set: some process of it is there.
-    alive: Vec<bool>,
+    pub(crate) room: u32,
+    output: Output,
+    /// Indices of tasks whose end was requested.
+    stopped: BTreeSet<usize>,
     /// The first release, CLOCK_MONOTONIC ns.
     origin: u64,
     failure: Option<Diagnostic>,
@@ -87,7 +94,7 @@ pub struct KernelHost {
     timers: Vec<TimerProcess>,
     tasks: Option<Tasks>,
     memory: Option<MemoryLock>,
-    _locks: Vec<CpuLock>,
+    locks: Vec<CpuLock>,
 }
 
 /// A domain's thread, from here.
@@ -113,12 +120,13 @@ impl KernelHost {
     /// What the set or the machine does not permit. Nothing is left behind.
     pub fn start(set: &TaskSet, options: Options) -> Result<KernelHost, Diagnostic> {
         let set = Arc::new(set.clone());
-        let parts = parts(&set, capacity(&set).costs)?;
+        let Options { owner, traces: sinks, stdin, output, room } = options;
+        let parts = parts(&set, capacity(&set).costs, room)?;
         machine::check(&set.cpus())?;
-        let locks = parts.iter().map(|part| CpuLock::take(part.cpu, &options.owner));
+        let locks = parts.iter().map(|part| CpuLock::take(part.cpu, &owner));
         let locks = locks.collect::<Result<Vec<_>, _>>()?;
-        let traces = traces(&parts, options.traces);
-        let tasks = Tasks::start(&set, &locks, options.stdin, options.output)?;
+        let traces = traces(&parts, sinks);
+        let tasks = Tasks::start(&set, &locks, stdin, output)?;
         let timer = Timer::of_this_kernel()?;
         let mut scheduler = Scheduler::load(|open| timer.prepare(open))?;
         let mut timers = Vec::new();
@@ -136,20 +144,23 @@ impl KernelHost {
             }
         }
         scheduler.attach()?;
-        let alive = vec![true; set.tasks.len()];
+        let mut state = RunState::new(traces);
+        set.tasks.iter().enumerate().for_each(|(index, spec)| state.add(index, spec));
         let mut host = KernelHost {
             domains: Vec::new(),
             readers: Vec::new(),
             events: None,
-            state: RunState::new(set.clone(), traces),
-            alive,
+            state,
+            room,
+            output,
+            stopped: BTreeSet::new(),
             origin: 0,
             failure: None,
             scheduler,
             timers,
             tasks: Some(tasks),
             memory: None,
-            _locks: locks,
+            locks,
             set,
         };
         match host.begin(parts) {
@@ -161,6 +172,11 @@ impl KernelHost {
     /// The first release, CLOCK_MONOTONIC ns.
     pub fn origin(&self) -> u64 {
         self.origin
+    }
+
+    /// What a reader of the results should know so far.
+    pub fn notes(&self) -> &[String] {
+        self.state.notes()
     }
 
     /// Each domain's tasks join; then all are released at once.
@@ -197,15 +213,9 @@ impl KernelHost {
         let domain = id.0;
         let Some(tasks) = &self.tasks else { return Ok(()) };
         let of_the_domain = self.set.tasks.iter().enumerate().filter(|(_, t)| t.domain == id);
-        let joining = of_the_domain.map(|(index, spec)| Joining {
-            index,
-            pid: tasks.pid(index),
-            cooperates: punctual_workload::Work::of(&spec.body).is_some(),
-            adopted: matches!(spec.body, punctual_taskset::Body::Pid(_)),
-            pidfd: tasks.pidfd(index),
-            overrun: spec.overrun,
-        });
+        let joining = of_the_domain.filter_map(|(index, spec)| tasks.joining(index, spec));
         let joining = joining.collect();
+        let of_the_set = self.set.tasks.len();
         let doorbell = asks_policies.then(|| self.scheduler.doorbell(domain)).transpose()?;
         let no_thread =
             |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
@@ -221,7 +231,8 @@ impl KernelHost {
             self.readers.push(Reading { running, thread });
         }
         let programs = self.scheduler.programs();
-        let config = Config { domain, cpu, programs, allocators, limits, doorbell, joining };
+        let config =
+            Config { domain, cpu, programs, allocators, limits, doorbell, joining, of_the_set };
         let (commands, requests) = channel();
         let thread = thread(thread_name::DOMAIN)
             .spawn(move || domain::run(config, &requests, &sender))
@@ -237,11 +248,7 @@ impl KernelHost {
         while done < self.domains.len() {
             let Some(events) = &self.events else { return Ok(()) };
             match events.recv_timeout(POLL_PERIOD) {
-                Ok((domain, DomainEvent::Joined(tasks))) => {
-                    self.state.joined(domain, &tasks);
-                    done += 1;
-                }
-                Ok((_, DomainEvent::Begun)) => done += 1,
+                Ok((_, DomainEvent::AllJoined | DomainEvent::Begun)) => done += 1,
                 Ok((_, DomainEvent::Stopped)) => return Err(silent(what)),
                 // Others may be further, or read already.
                 Ok((domain, more)) => self.handle(domain, more, &mut |_| {})?,
@@ -294,26 +301,42 @@ impl KernelHost {
         match event {
             DomainEvent::Events(batch) => self.state.release_events(domain, batch),
             DomainEvent::Records(batch) => {
-                for task in self.state.records(domain, &batch, sink) {
-                    drop(self.domains[domain as usize].commands.send(Command::Gone(task)));
+                for index in self.state.records(domain, &batch, sink) {
+                    self.send(domain, Command::Gone(index));
                 }
             }
             DomainEvent::Failed(e) => return Err(e),
-            DomainEvent::Joined(_) | DomainEvent::Begun | DomainEvent::Stopped => {}
+            DomainEvent::Joins(index) => self.state.joins(domain, index),
+            DomainEvent::Joined(index, task) => {
+                self.state.joined(domain, index, task.map(|task| task.0));
+            }
+            DomainEvent::AllJoined | DomainEvent::Begun | DomainEvent::Stopped => {}
         }
         Ok(())
     }
 
+    /// A thread that is gone has reported why.
+    fn send(&self, domain: u32, command: Command) {
+        drop(self.domains[domain as usize].commands.send(command));
+    }
+
     /// A task with children that live on after its first process has ended when they are gone too.
     fn report_ended(&mut self, sink: &mut dyn FnMut(RunEvent)) {
-        let Some(tasks) = &self.tasks else { return };
-        for index in 0..self.alive.len() {
-            let Some(how) =
-                tasks.ended(index).filter(|_| self.alive[index] && self.state.is_gone(index))
+        let Some(tasks) = &mut self.tasks else { return };
+        for index in self.state.take_doubtful(|index| tasks.ended(index).is_some()) {
+            if let Some(domain) = self.state.domain_of(index) {
+                drop(self.domains[domain as usize].commands.send(Command::Retire(index)));
+            }
+        }
+        for index in self.state.left().collect::<Vec<_>>() {
+            let stopped = self.stopped.contains(&index).then_some(TaskEnd::Stopped);
+            let Some(how) = tasks.ended(index).or_else(|| stopped.filter(|_| !tasks.starts(index)))
             else {
                 continue;
             };
-            self.alive[index] = false;
+            tasks.remove(index);
+            self.state.remove(index);
+            self.stopped.remove(&index);
             sink(RunEvent::Ended { task: index as u32, how });
         }
     }

@@ -4,23 +4,30 @@
 use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 
 use punctual_diagnostic::Diagnostic;
-use punctual_dispatcher::{Refusal, TaskId};
+use punctual_dispatcher::Refusal;
 
 use crate::domain::Command;
 use crate::gsi::CommandChannel;
 use crate::host::{KernelHost, PATIENCE};
+use crate::joining::Members;
 
 /// A request on its way to a domain's thread, and where the answer goes.
 pub(crate) struct Lend {
-    task: TaskId,
-    to: Option<TaskId>,
+    /// Indices.
+    task: usize,
+    to: Option<usize>,
     answer: Sender<Result<(), Refusal>>,
 }
 
 impl Lend {
-    pub fn execute(self, channel: &CommandChannel<'_>) {
+    pub fn execute(self, channel: &CommandChannel<'_>, members: &Members) {
+        let number = |index| members.number(index).ok_or(Refusal::Nothing);
+        let lent = self.to.map(number).transpose().and_then(|to| {
+            let task = number(self.task)?;
+            channel.lend(task, to)
+        });
         // A receiver that is gone has waited long enough.
-        let _ = self.answer.send(channel.lend(self.task, self.to));
+        let _ = self.answer.send(lent);
     }
 }
 
@@ -33,20 +40,21 @@ impl KernelHost {
     /// The tasks are of different CPUs, one of them has ended, or `to` lends to the task already;
     /// the domain's thread does not answer.
     pub fn lend(&mut self, task: usize, to: Option<usize>) -> Result<(), Diagnostic> {
-        let name = |place: usize| format!("task \"{}\"", self.set.tasks[place].name);
-        let gone = |place| {
-            Diagnostic::usage(format!("{} has ended", name(place)), "name a task that runs")
+        let name = |index| self.state.name_of(index);
+        let gone = |index| {
+            Diagnostic::usage(format!("{} has ended", name(index)), "name a task that runs")
         };
-        let number = |place| self.state.number(place).ok_or_else(|| gone(place));
-        let domain = self.set.tasks[task].domain;
-        if let Some(other) = to.filter(|&to| self.set.tasks[to].domain != domain) {
+        let domain_of = |index| self.state.domain_of(index).ok_or_else(|| gone(index));
+        let domain = domain_of(task)?;
+        let other = to.map(|to| Ok((to, domain_of(to)?))).transpose()?;
+        if let Some((other, _)) = other.filter(|(_, of_other)| *of_other != domain) {
             let cause = format!("{} and {} are on different CPUs", name(task), name(other));
             return Err(Diagnostic::usage(cause, "put tasks that lend to each other on one CPU"));
         }
         let (answer, answers) = channel();
-        let lend = Lend { task: number(task)?, to: to.map(number).transpose()?, answer };
+        let lend = Lend { task, to, answer };
         // A thread that is gone has reported why.
-        drop(self.domains[domain.0 as usize].commands.send(Command::Lend(lend)));
+        drop(self.domains[domain as usize].commands.send(Command::Lend(lend)));
         match answers.recv_timeout(PATIENCE) {
             Ok(Err(Refusal::Tree)) => Err(Diagnostic::usage(
                 format!("{} would lend to itself, through other tasks", name(task)),

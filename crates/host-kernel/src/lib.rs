@@ -14,8 +14,8 @@
 //!        ├─ scheduler: object, programs; probe,        the scheduler, what wakes it, and its end
 //!        │      timer_process; guard
 //!        │             start                             how soon it is there, step by step
-//!        ├─ domain: members, gsi (abi), ring, reader         a thread per CPU: commands, events,
-//!        │                                                   records
+//!        ├─ domain: joining, members, gsi (abi),       a thread per CPU: commands, events, records
+//!        │      ring, reader
 //!        └─ run_state: periods, lateness, trace_file          results and traces
 //! ```
 
@@ -29,6 +29,7 @@ mod exit_reason;
 mod gsi;
 mod guard;
 mod host;
+mod joining;
 mod kernel;
 mod kernel_btf;
 mod lateness;
@@ -55,7 +56,7 @@ mod verifier_log;
 
 pub use choose::best_for;
 pub use costs::capacity;
-pub use host::{KernelHost, Options, Outcome};
+pub use host::{AddedProgram, KernelHost, Options, Outcome};
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use limits::accepts;

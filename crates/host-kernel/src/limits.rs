@@ -17,6 +17,8 @@ pub(crate) struct Part {
     pub domain: DomainId,
     pub cpu: u32,
     pub allocators: Allocators,
+    /// What they are made with.
+    pub options: AllocatorOptions,
     pub limits: Limits,
     /// Its policies are asked at each job; else the kernel needs no thread in user space.
     pub asks_policies: bool,
@@ -29,11 +31,18 @@ pub(crate) struct Part {
 /// # Errors
 /// What of it only the other hosts can do.
 pub fn accepts(set: &TaskSet) -> Result<(), Diagnostic> {
-    parts(set, Costs::NONE).map(drop)
+    parts(set, Costs::NONE, 0).map(drop)
 }
 
-/// A set by its domains, for a host that takes `costs` for its own work.
-pub(crate) fn parts(set: &TaskSet, costs: Costs) -> Result<Vec<Part>, Diagnostic> {
+/// What allocators are made with, for a host that takes `costs` for its own work, and with room for
+/// `more` tasks than the set has.
+pub(crate) fn options(costs: Costs, more: u32) -> AllocatorOptions {
+    AllocatorOptions { costs, room: more, ..AllocatorOptions::in_real_time() }
+}
+
+/// A set by its domains, for a host that takes `costs` for its own work. `more`: tasks of each
+/// domain that may be added later, where there is room for them.
+pub(crate) fn parts(set: &TaskSet, costs: Costs, more: u32) -> Result<Vec<Part>, Diagnostic> {
     if set.domains.len() > domains() {
         return Err(not_done_here(format!(
             "the kernel host serves {} CPUs in a set; this one has {:?}",
@@ -41,14 +50,16 @@ pub(crate) fn parts(set: &TaskSet, costs: Costs) -> Result<Vec<Part>, Diagnostic
             set.cpus()
         )));
     }
-    set.tasks.iter().try_for_each(|task| waits(set, task))?;
+    set.tasks.iter().try_for_each(|task| waits(task, set.duration))?;
     groups_wait(set)?;
-    set.domain_ids().map(|domain| part(set, domain, costs)).collect()
+    set.domain_ids().map(|domain| part(set, domain, costs, more)).collect()
 }
 
-fn part(set: &TaskSet, domain: DomainId, costs: Costs) -> Result<Part, Diagnostic> {
+fn part(set: &TaskSet, domain: DomainId, costs: Costs, more: u32) -> Result<Part, Diagnostic> {
     let cpu = set.domain(domain).only_cpu()?;
-    let options = AllocatorOptions { costs, ..AllocatorOptions::in_real_time() };
+    let of_the_set = set.tasks.iter().filter(|task| task.domain == domain).count() as u32;
+    let most = arena_limits().tasks.saturating_sub(of_the_set);
+    let options = options(costs, more.min(most));
     let allocators = Allocators::with(set, domain, options)?;
     let limits = allocators.limits();
     let arena = arena_limits();
@@ -57,9 +68,12 @@ fn part(set: &TaskSet, domain: DomainId, costs: Costs) -> Result<Part, Diagnosti
     // All windows that there are, for a swap to a policy with more of them. Tasks for which they
     // are too few are carried out by the policy.
     let limits = Limits { events, records: arena.records, windows: arena.windows, ..limits };
-    room(cpu, &limits)?;
+    match room(cpu, &limits) {
+        Err(_) if more > 0 => return part(set, domain, costs, 0),
+        fits => fits?,
+    }
     let asks_policies = rehearse(set, domain, options, limits)?;
-    Ok(Part { domain, cpu, allocators, limits, asks_policies, windows_fit })
+    Ok(Part { domain, cpu, allocators, options, limits, asks_policies, windows_fit })
 }
 
 /// Whether a block of the arena has room for it.
@@ -107,7 +121,7 @@ fn rehearse(
 }
 
 /// How long a task may wait for its next release, though it is runnable.
-fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
+pub(crate) fn waits(task: &TaskSpec, duration: Option<u64>) -> Result<(), Diagnostic> {
     let refuse = |what: &str| {
         Err(Diagnostic::usage(
             format!(
@@ -136,7 +150,7 @@ fn waits(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
             let far = times.windows(2).any(|w| w[1].saturating_sub(w[0]) > LONGEST_WAIT);
             let first = times.first().is_some_and(|&t| t > LONGEST_WAIT);
             let last = times.last().copied().unwrap_or(0);
-            let after = set.duration.map_or(u64::MAX, |d| d.saturating_sub(last));
+            let after = duration.map_or(u64::MAX, |d| d.saturating_sub(last));
             match (far || first, after > LONGEST_WAIT) {
                 (true, _) => refuse("its listed arrivals are over 20 s apart"),
                 (_, true) => refuse(
@@ -178,7 +192,7 @@ mod tests {
 
     fn asks_policies(policy: &str, more: &str) -> bool {
         let text = format!("cpu = 0\npolicy = \"{policy}\"\n{TASK}{more}");
-        parts(&set(&text), Costs::NONE).expect("it can be carried out")[0].asks_policies
+        parts(&set(&text), Costs::NONE, 0).expect("it can be carried out")[0].asks_policies
     }
 
     #[test]

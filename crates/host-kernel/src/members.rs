@@ -41,7 +41,8 @@ pub(crate) fn why(thread: i32, refusal: i64) -> String {
     }
 }
 
-fn refused(pid: i32, thread: i32, refusal: i64) -> Diagnostic {
+/// A thread of the process cannot join.
+pub(crate) fn refused(pid: i32, thread: i32, refusal: i64) -> Diagnostic {
     let cause = format!("process {pid}: {}", why(thread, refusal));
     match refusal {
         REAL_TIME => Diagnostic::usage(

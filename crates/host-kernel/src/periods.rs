@@ -4,11 +4,10 @@
 //! The records of a task are cut into intervals, each from one release to the next. A release event
 //! names the interval that begins with it; earlier intervals belong to the release before.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use punctual_dispatcher::TaskId;
 use punctual_policies::{NewRelease, PeriodBuilder, PeriodParams, ReleaseEvent};
-use punctual_taskset::{TaskSet, TaskSpec};
+use punctual_taskset::TaskSpec;
 use punctual_trace::kind::{self, event};
 use punctual_trace::{JobEnd, Period, Record};
 use punctual_workload::Work;
@@ -62,7 +61,7 @@ struct TaskRecords {
     ended: Option<Ended>,
     running: bool,
     blocked: Option<u64>,
-    /// The place of the task to which it lends; and how many tasks lend to it.
+    /// The index of the task to which it lends; and how many tasks lend to it.
     lends_to: Option<usize>,
     lenders: u32,
 }
@@ -89,12 +88,24 @@ impl TaskRecords {
     }
 }
 
+/// A task that is being added to the dispatcher.
+struct Joining {
+    index: usize,
+    /// Once it is known.
+    number: Option<u32>,
+    /// Records were lost meanwhile: perhaps that of its addition.
+    lost: bool,
+}
+
 /// Those of one domain.
+#[derive(Default)]
 pub(crate) struct DomainPeriods {
-    /// By place in the set.
-    tasks: Vec<TaskRecords>,
-    /// Places in the set, by number in the dispatcher.
-    places: Vec<usize>,
+    /// By index.
+    tasks: BTreeMap<usize, TaskRecords>,
+    /// Indices by number in the dispatcher, which gives a number to one task after another.
+    indices: BTreeMap<u32, usize>,
+    /// In the order in which their additions are recorded.
+    joining: VecDeque<Joining>,
     /// A job that is being added: for this task, at this time.
     adding: Option<(u32, u64)>,
     /// When the dispatcher last selected another job, ns, if no task has begun to run since.
@@ -105,41 +116,60 @@ pub(crate) struct DomainPeriods {
 }
 
 impl DomainPeriods {
-    /// Of tasks with these numbers in the dispatcher.
-    pub fn new(set: &TaskSet, joined: &[(usize, TaskId)]) -> DomainPeriods {
-        let mut places =
-            vec![usize::MAX; joined.iter().map(|(_, n)| n.0 as usize + 1).max().unwrap_or(0)];
-        joined.iter().for_each(|&(index, n)| places[n.0 as usize] = index);
-        let tasks = set
-            .tasks
-            .iter()
-            .enumerate()
-            .map(|(index, spec)| TaskRecords::new(index, spec))
-            .collect();
-        DomainPeriods {
-            tasks,
-            places,
-            adding: None,
-            selected: None,
-            behind: false,
-            latenesses: Latenesses::default(),
+    /// The next task whose addition is recorded is this one.
+    pub fn joins(&mut self, index: usize, spec: &TaskSpec) {
+        self.tasks.insert(index, TaskRecords::new(index, spec));
+        self.joining.push_back(Joining { index, number: None, lost: false });
+    }
+
+    /// It has this number in the dispatcher; `None`: it was not added.
+    pub fn joined(&mut self, index: usize, number: Option<u32>) {
+        let Some(at) = self.joining.iter().position(|j| j.index == index) else { return };
+        match number {
+            Some(number) if !self.joining[at].lost => self.joining[at].number = Some(number),
+            Some(number) => {
+                self.joining.remove(at);
+                self.indices.insert(number, index);
+            }
+            None => {
+                self.joining.remove(at);
+                self.tasks.remove(&index);
+            }
         }
     }
 
-    /// A task's place in the set.
-    pub fn place(&self, task: u32) -> Option<usize> {
-        self.places.get(task as usize).copied().filter(|&p| p != usize::MAX)
+    /// A task was added with this number: its index.
+    fn added(&mut self, number: u32) -> Option<usize> {
+        let known = |j: &Joining| j.number.is_none_or(|n| n == number);
+        let at = self.joining.iter().position(known)?;
+        let index = self.joining.remove(at)?.index;
+        self.indices.insert(number, index);
+        Some(index)
     }
 
-    /// The number in the dispatcher of the task at this place.
-    pub fn number(&self, place: usize) -> Option<TaskId> {
-        self.places.iter().position(|&p| p == place).map(|number| TaskId(number as u32))
+    /// The index of the task that has this number at the latest record.
+    pub fn index(&self, number: u32) -> Option<usize> {
+        self.indices.get(&number).copied()
     }
 
-    /// Records that follow those before.
-    pub fn records(&mut self, records: &[Record]) {
+    /// All records and events of a task were added: its latest release is over.
+    pub fn left(&mut self, index: usize, sink: &mut dyn FnMut(Period)) {
+        if self.tasks.get(&index).is_some_and(|task| task.ended.is_some()) {
+            self.close(index, None).into_iter().for_each(sink);
+        }
+        for other in self.tasks.values_mut() {
+            other.lends_to = other.lends_to.filter(|&to| to != index);
+        }
+        self.tasks.remove(&index);
+        self.indices.retain(|_, of| *of != index);
+    }
+
+    /// Records that follow those before. The index of the task that was added last.
+    pub fn records(&mut self, records: &[Record]) -> Option<usize> {
+        let mut added = None;
         for r in records {
             match r.kind {
+                kind::TASK_ADD => added = self.added(r.small),
                 kind::SELECTED => self.selected = Some(r.time),
                 kind::JOB_ADD => self.adding = Some((r.small, r.time)),
                 kind::JOB_ADD_2 => {
@@ -151,11 +181,11 @@ impl DomainPeriods {
                 _ => self.other(r),
             }
         }
+        added
     }
 
     fn release(&mut self, task: u32, key: Key, at: u64) {
-        let Some(place) = self.place(task) else { return };
-        let task = &mut self.tasks[place];
+        let Some(task) = self.of_number(task) else { return };
         // Who runs already needs not begin.
         let started = task.running.then_some(at);
         task.wakes(at);
@@ -174,9 +204,9 @@ impl DomainPeriods {
     }
 
     fn other(&mut self, r: &Record) {
-        let Some(place) = self.place(r.small) else { return };
         let selected = self.selected;
-        let task = &mut self.tasks[place];
+        let Some(index) = self.index(r.small) else { return };
+        let Some(task) = self.tasks.get_mut(&index) else { return };
         match r.kind {
             kind::RUNNING => {
                 task.running = true;
@@ -190,7 +220,7 @@ impl DomainPeriods {
             kind::CHARGE_TASK => {
                 task.intervals.iter_mut().next_back().into_iter().for_each(|s| s.executed += r.a)
             }
-            kind::TASK_LEND => self.lends(place, r.a),
+            kind::TASK_LEND => self.lends(index, r.a),
             // A task that lends is ready while the task is that its jobs execute.
             BLOCKED => task.blocked = Some(r.time),
             READY => {
@@ -205,17 +235,31 @@ impl DomainPeriods {
         }
     }
 
-    /// The task at this place lends to the task of another number, or to none.
-    fn lends(&mut self, place: usize, to: u64) {
-        let to = u32::try_from(to).ok().and_then(|to| self.place(to));
-        let before = std::mem::replace(&mut self.tasks[place].lends_to, to);
-        before
-            .into_iter()
-            .for_each(|p| self.tasks[p].lenders = self.tasks[p].lenders.saturating_sub(1));
-        to.into_iter().for_each(|p| self.tasks[p].lenders += 1);
-        for p in to.into_iter().chain([place]) {
-            self.tasks[p].intervals.back_mut().into_iter().for_each(|i| i.lent = true);
+    /// The task of this index lends to the task of another number, or to none.
+    fn lends(&mut self, index: usize, to: u64) {
+        let to = u32::try_from(to).ok().and_then(|to| self.index(to));
+        let Some(task) = self.tasks.get_mut(&index) else { return };
+        let before = std::mem::replace(&mut task.lends_to, to);
+        if let Some(before) = before.and_then(|before| self.tasks.get_mut(&before)) {
+            before.lenders = before.lenders.saturating_sub(1);
         }
+        if let Some(to) = to.and_then(|to| self.tasks.get_mut(&to)) {
+            to.lenders += 1;
+        }
+        for index in to.into_iter().chain([index]) {
+            let latest = self.tasks.get_mut(&index).and_then(|task| task.intervals.back_mut());
+            latest.into_iter().for_each(|interval| interval.lent = true);
+        }
+    }
+
+    fn of_number(&mut self, number: u32) -> Option<&mut TaskRecords> {
+        self.tasks.get_mut(self.indices.get(&number)?)
+    }
+
+    /// Another budget, ns, from its next release on.
+    pub fn set_budget(&mut self, index: usize, budget: u64) {
+        let task = self.tasks.get_mut(&index).into_iter();
+        task.for_each(|task| task.periods.set_budget(budget));
     }
 
     /// Some records are missing here: what stands before is of no release for sure.
@@ -223,7 +267,13 @@ impl DomainPeriods {
         self.behind = true;
         self.adding = None;
         self.selected = None;
-        for task in &mut self.tasks {
+        for joining in std::mem::take(&mut self.joining) {
+            match joining.number {
+                Some(number) => drop(self.indices.insert(number, joining.index)),
+                None => self.joining.push_back(Joining { lost: true, ..joining }),
+            }
+        }
+        for task in self.tasks.values_mut() {
             task.intervals.clear();
             task.running = false;
             task.blocked = None;
@@ -233,7 +283,7 @@ impl DomainPeriods {
     /// Release events are missing: the latest release of each task may have ended, and others
     /// begun.
     pub fn events_lost(&mut self) {
-        for task in &mut self.tasks {
+        for task in self.tasks.values_mut() {
             task.periods.discard();
             task.ended = None;
         }
@@ -241,29 +291,29 @@ impl DomainPeriods {
 
     /// A release event. All records of it were added before.
     pub fn event(&mut self, keyed: &KeyedEvent, sink: &mut dyn FnMut(Period)) {
+        let index = keyed.index;
+        if let ReleaseEvent::Released { .. } = keyed.event {
+            self.close(index, Some(keyed.key)).into_iter().for_each(&mut *sink);
+        }
+        let Some(task) = self.tasks.get_mut(&index) else { return };
         match keyed.event {
-            ReleaseEvent::Released { index, number, release, deadline, assigned, .. } => {
-                if let Some(period) = self.close(index as usize, Some(keyed.key)) {
-                    sink(period);
-                }
-                let task = &mut self.tasks[index as usize];
+            ReleaseEvent::Released { number, release, deadline, assigned, .. } => {
                 if let Some(i) = task.intervals.front().filter(|i| i.key == keyed.key && i.at_once)
                 {
                     self.latenesses.add(i.started.unwrap_or(i.begun).saturating_sub(release));
                 }
                 task.periods.released(NewRelease { number, release, deadline, assigned });
             }
-            ReleaseEvent::Ended { at, index, end, used, unused, extended, .. } => {
-                let end = end.into();
-                self.tasks[index as usize].ended = Some(Ended { at, end, used, unused, extended });
+            ReleaseEvent::Ended { at, end, used, unused, extended, .. } => {
+                task.ended = Some(Ended { at, end: end.into(), used, unused, extended });
             }
-            ReleaseEvent::Replenished { at, index, used, unused, .. } => {
+            ReleaseEvent::Replenished { at, used, unused, .. } => {
                 let (end, extended) = (JobEnd::Replenished, 0);
-                self.tasks[index as usize].ended = Some(Ended { at, end, used, unused, extended });
+                task.ended = Some(Ended { at, end, used, unused, extended });
             }
-            ReleaseEvent::Lost { index, first, count, .. } => {
-                let periods = &self.tasks[index as usize].periods;
-                (first..first.saturating_add(count)).for_each(|number| sink(periods.lost(number)));
+            ReleaseEvent::Lost { first, count, .. } => {
+                let numbers = first..first.saturating_add(count);
+                numbers.for_each(|number| sink(task.periods.lost(number)));
             }
             _ => {}
         }
@@ -271,10 +321,9 @@ impl DomainPeriods {
 
     /// The end of the run: releases that are over and that no other follows.
     pub fn finish(&mut self, sink: &mut dyn FnMut(Period)) {
-        for index in 0..self.tasks.len() {
-            if self.tasks[index].ended.is_some() {
-                self.close(index, None).into_iter().for_each(&mut *sink);
-            }
+        let over = self.tasks.iter().filter(|(_, task)| task.ended.is_some());
+        for index in over.map(|(&index, _)| index).collect::<Vec<_>>() {
+            self.close(index, None).into_iter().for_each(&mut *sink);
         }
     }
 
@@ -286,7 +335,7 @@ impl DomainPeriods {
     /// The period of the latest release, with all intervals before the one of this key, which is
     /// the first then.
     fn close(&mut self, index: usize, until: Option<Key>) -> Option<Period> {
-        let task = &mut self.tasks[index];
+        let task = self.tasks.get_mut(&index)?;
         let found = until.and_then(|key| task.intervals.iter().position(|i| i.key == key));
         let behind = self.behind;
         self.behind &= found.is_none();

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Refusal, TaskId};
-use punctual_policies::{AllocatorOptions, Allocators, PolicySwap};
+use punctual_policies::{Allocators, PolicySwap};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::sched::thread_id;
 use punctual_taskset::TaskSet;
@@ -49,11 +49,9 @@ impl KernelHost {
     /// A policy does not support its group, or needs a thread that the run was not started with;
     /// nothing is changed then. A domain's thread does not answer.
     pub fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {
-        let costs = capacity(to).costs;
-        let options = AllocatorOptions { costs, ..AllocatorOptions::in_real_time() };
         let mut swaps = Vec::new();
-        for part in parts(to, costs)? {
-            let policies = PolicySwap::prepare(&self.set, to, part.domain, options)?;
+        for part in parts(to, capacity(to).costs, self.room)? {
+            let policies = PolicySwap::prepare(&self.set, to, part.domain, part.options)?;
             if policies.is_empty() {
                 continue;
             }

@@ -1,11 +1,9 @@
 //! The state of a run, by domain: from the records and the allocators' release events.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 
-use punctual_dispatcher::TaskId;
 use punctual_policies::ReleaseEvent;
-use punctual_taskset::TaskSet;
+use punctual_taskset::TaskSpec;
 use punctual_trace::{kind, Period, Record, RunEvent, TraceSink};
 
 use crate::domain::{EventBatch, KeyedEvent};
@@ -13,33 +11,46 @@ use crate::lateness::Lateness;
 use crate::periods::DomainPeriods;
 use crate::reader::RecordBatch;
 
+#[derive(Default)]
 pub(crate) struct RunState {
-    set: Arc<TaskSet>,
+    /// By index, those that were not reported as ended.
+    tasks: BTreeMap<usize, Task>,
     periods: BTreeMap<u32, DomainPeriods>,
     /// RunEvent, and their records are still to come.
     waiting: BTreeMap<u32, VecDeque<EventBatch>>,
     traces: BTreeMap<u32, TraceSink>,
-    /// By place in the set: its dispatcher has removed it.
-    gone: Vec<bool>,
     events: u64,
     throttled: BTreeMap<u32, u64>,
     arm_failures: BTreeMap<u32, u64>,
     notes: Vec<String>,
 }
 
+struct Task {
+    spec: TaskSpec,
+    /// Nothing more will be known of it: all its records and events were read.
+    left: bool,
+    /// Records were lost, perhaps that of its end.
+    doubtful: bool,
+}
+
 impl RunState {
-    pub fn new(set: Arc<TaskSet>, traces: BTreeMap<u32, TraceSink>) -> RunState {
-        RunState {
-            periods: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            traces,
-            gone: vec![false; set.tasks.len()],
-            set,
-            events: 0,
-            throttled: BTreeMap::new(),
-            arm_failures: BTreeMap::new(),
-            notes: Vec::new(),
-        }
+    pub fn new(traces: BTreeMap<u32, TraceSink>) -> RunState {
+        RunState { traces, ..RunState::default() }
+    }
+
+    /// A task that is to join its domain.
+    pub fn add(&mut self, index: usize, spec: &TaskSpec) {
+        self.tasks.insert(index, Task { spec: spec.clone(), left: false, doubtful: false });
+    }
+
+    /// It did not, or was reported as ended.
+    pub fn remove(&mut self, index: usize) {
+        self.tasks.remove(&index);
+    }
+
+    /// The notes so far.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// Adds a line to the notes of the results.
@@ -47,14 +58,16 @@ impl RunState {
         self.notes.push(text);
     }
 
-    /// A domain's tasks have these numbers in its dispatcher.
-    pub fn joined(&mut self, domain: u32, tasks: &[(usize, TaskId)]) {
-        self.periods.insert(domain, DomainPeriods::new(&self.set, tasks));
-        if let Some(trace) = self.traces.get(&domain) {
-            let places =
-                tasks.iter().map(|&(index, task)| Record::task_place(task.0, index as u32));
-            trace.records(&places.collect::<Vec<_>>());
+    /// The next task that a domain's dispatcher adds is this one.
+    pub fn joins(&mut self, domain: u32, index: usize) {
+        if let Some(task) = self.tasks.get(&index) {
+            self.periods.entry(domain).or_default().joins(index, &task.spec);
         }
+    }
+
+    /// It has this number; `None`: it was not added.
+    pub fn joined(&mut self, domain: u32, index: usize, number: Option<u32>) {
+        self.periods.entry(domain).or_default().joined(index, number);
     }
 
     /// A domain's groups have other policies, as these records say.
@@ -62,15 +75,36 @@ impl RunState {
         self.traces.get(&domain).into_iter().for_each(|trace| trace.records(records));
     }
 
-    /// A task's number in its dispatcher, which has not removed it.
-    pub fn number(&self, index: usize) -> Option<TaskId> {
-        let periods = self.periods.get(&self.set.tasks[index].domain.0)?;
-        periods.number(index).filter(|_| !self.gone[index])
+    /// The tasks of which nothing more will be known.
+    pub fn left(&self) -> impl Iterator<Item = usize> + '_ {
+        self.tasks.iter().filter(|(_, task)| task.left).map(|(&index, _)| index)
     }
 
-    /// Whether the dispatcher has removed a task, all threads of which are gone.
-    pub fn is_gone(&self, index: usize) -> bool {
-        self.gone[index]
+    /// Those whose end may have been lost: that of their first process counts.
+    pub fn take_doubtful(&mut self, mut has_ended: impl FnMut(usize) -> bool) -> Vec<usize> {
+        let doubtful = self.tasks.iter_mut().filter(|(_, task)| task.doubtful);
+        let ended = doubtful.filter(|(&index, _)| has_ended(index));
+        ended.map(|(&index, task)| (task.doubtful = false, index).1).collect()
+    }
+
+    /// Another budget, ns, from its next release on.
+    pub fn set_budget(&mut self, index: usize, budget: u64) {
+        let Some(task) = self.tasks.get_mut(&index) else { return };
+        task.spec.budget = budget;
+        let periods = self.periods.get_mut(&task.spec.domain.0);
+        periods.into_iter().for_each(|periods| periods.set_budget(index, budget));
+    }
+
+    /// A task in messages.
+    pub fn name_of(&self, index: usize) -> String {
+        self.tasks
+            .get(&index)
+            .map_or("the task".to_owned(), |task| format!("task \"{}\"", task.spec.name))
+    }
+
+    /// Its domain, while it has not ended.
+    pub fn domain_of(&self, index: usize) -> Option<u32> {
+        Some(self.tasks.get(&index)?.spec.domain.0)
     }
 
     /// RunEvent of a domain; it is gone into when the records of that time are there.
@@ -79,47 +113,54 @@ impl RunState {
         self.waiting.entry(domain).or_default().push_back(batch);
     }
 
-    /// A domain's next records: the tasks that are gone.
+    /// A domain's next records: the tasks whose last threads are gone.
     pub fn records(
         &mut self,
         domain: u32,
         batch: &RecordBatch,
         sink: &mut dyn FnMut(RunEvent),
-    ) -> Vec<TaskId> {
+    ) -> Vec<usize> {
         let records = &batch.records;
-        if let Some(trace) = self.traces.get(&domain) {
-            trace.lost(records.lost);
-            trace.records(&records.records);
-        }
         self.throttled.insert(domain, batch.throttled);
         self.arm_failures.insert(domain, batch.arm_failures);
-        let Some(periods) = self.periods.get_mut(&domain) else { return Vec::new() };
+        let periods = self.periods.entry(domain).or_default();
         if records.lost > 0 {
             periods.gap();
-            // Ends of tasks may be among them: from here on the end of a first process counts.
-            self.gone.fill(true);
+            self.tasks.values_mut().for_each(|task| task.doubtful = true);
             let lost = records.lost;
             self.notes.push(format!(
                 "{lost} records were overwritten before they were read; periods of that time may \
                  be missing"
             ));
         }
-        periods.records(&records.records);
-        let waiting = self.waiting.entry(domain).or_default();
-        while waiting.front().is_some_and(|t| t.at <= batch.looked) {
-            for event in waiting.pop_front().into_iter().flat_map(|batch| batch.events) {
-                if let ReleaseEvent::PolicyStopped(stop) = &event.event {
-                    let trace = self.traces.get(&domain).into_iter();
-                    trace.for_each(|trace| trace.records(&[Record::policy_stopped(stop)]));
-                }
-                handle(&self.set, periods, &event, sink);
+        let trace = self.traces.get(&domain);
+        trace.into_iter().for_each(|trace| trace.lost(records.lost));
+        let mut gone = Vec::new();
+        for part in records.records.split_inclusive(|r| of_a_task(r.kind)) {
+            trace.into_iter().for_each(|trace| trace.records(part));
+            let Some(last) = part.last() else { break };
+            if let Some(index) = periods.records(part) {
+                let place = Record::task_place(last.small, index as u32);
+                trace.into_iter().for_each(|trace| trace.records(&[place]));
+            }
+            if last.kind == kind::TASK_GONE {
+                gone.extend(periods.index(last.small));
             }
         }
-        let gone =
-            records.records.iter().filter(|r| r.kind == kind::TASK_GONE).map(|r| TaskId(r.small));
-        let gone: Vec<TaskId> = gone.collect();
-        for place in gone.iter().filter_map(|task| periods.place(task.0)) {
-            self.gone[place] = true;
+        let waiting = self.waiting.entry(domain).or_default();
+        while waiting.front().is_some_and(|waiting| waiting.at <= batch.looked) {
+            let Some(EventBatch { events, left, .. }) = waiting.pop_front() else { break };
+            for event in &events {
+                if let ReleaseEvent::PolicyStopped(stop) = &event.event {
+                    let record = Record::policy_stopped(stop);
+                    trace.into_iter().for_each(|trace| trace.records(&[record]));
+                }
+                handle(&self.tasks, periods, event, sink);
+            }
+            for index in left {
+                periods.left(index, &mut |period| sink(period.into()));
+                self.tasks.entry(index).and_modify(|task| task.left = true);
+            }
         }
         gone
     }
@@ -150,8 +191,13 @@ impl RunState {
     }
 }
 
+/// A task is added or removed: its number has another meaning from here on.
+fn of_a_task(kind: u32) -> bool {
+    matches!(kind, kind::TASK_ADD | kind::TASK_GONE)
+}
+
 fn handle(
-    set: &TaskSet,
+    tasks: &BTreeMap<usize, Task>,
     periods: &mut DomainPeriods,
     keyed: &KeyedEvent,
     sink: &mut dyn FnMut(RunEvent),
@@ -164,9 +210,9 @@ fn handle(
                  periods of that time"
             )));
         }
-        ReleaseEvent::DelayedSaturated { index, .. } => sink(RunEvent::Warning(format!(
+        ReleaseEvent::DelayedSaturated { .. } => sink(RunEvent::Warning(format!(
             "{}: 30,000 waits are overdue; further ones are not counted",
-            set.tasks[index as usize].name
+            tasks.get(&keyed.index).map_or("a task that has ended", |task| &task.spec.name)
         ))),
         ReleaseEvent::PolicyStopped(stop) => sink(RunEvent::PolicyStopped(stop)),
         _ => periods.event(keyed, &mut |period| sink(period.into())),

@@ -39,7 +39,7 @@ impl Start {
         let set =
             TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();
         let set = set.map_err(|e| not_done_here(e.to_string()))?;
-        let parts = parts(&set, capacity(&set).costs)?;
+        let parts = parts(&set, capacity(&set).costs, 0)?;
         machine::check(&set.cpus())?;
         let mut last = Instant::now();
         let mut lap = || {

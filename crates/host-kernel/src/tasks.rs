@@ -4,19 +4,26 @@
 //! with a guardian that ends them if we are killed. Of adopted processes nothing is changed, so
 //! there is nothing to restore. The kernel's threads of RCU are ordinary ones meanwhile.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_process::{rcu_threads, CommandSpec, Commands, CpuLock, Output, Stream};
+use punctual_process::{
+    rcu_threads, threads_of, CommandSpec, Commands, CpuLock, Output, Spawned, Stream,
+};
 use punctual_sys::pidfd;
 use punctual_sys::process::{reap, try_wait};
-use punctual_taskset::{Body, TaskSet};
+use punctual_taskset::{Body, TaskSet, TaskSpec};
 use punctual_trace::TaskEnd;
 use punctual_workload::{Spinner, Work};
 
+use crate::abi::BUSY;
 use crate::adopted;
+use crate::joining::{Joining, Threads};
+use crate::members;
 use crate::start_barrier::StartBarrier;
 use crate::synthetic;
 use punctual_diagnostic::Diagnostic;
@@ -24,7 +31,7 @@ use punctual_diagnostic::Diagnostic;
 /// How long a killed synthetic task may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// One task's first process.
+/// One task's first process, or its single thread.
 struct Process {
     pid: i32,
     pidfd: Arc<OwnedFd>,
@@ -39,14 +46,32 @@ enum Kind {
     /// By its place among the commands.
     Command(usize),
     Adopted,
+    /// One thread of a process.
+    Thread,
 }
 
-/// All of them, in the order of the set. Dropping it ends those that were started.
+/// Of what a task that is added while the set runs consists.
+#[derive(Debug)]
+pub enum AddedProgram {
+    /// A program with its arguments, which need not be UTF-8.
+    Command(Vec<OsString>),
+    /// A running process, with its threads and children.
+    Process(i32),
+    /// One thread of a running process, alone.
+    Thread {
+        /// The process.
+        pid: i32,
+        /// The thread.
+        tid: i32,
+    },
+}
+
+/// All of them, by index. Dropping it ends those that were started.
 pub(crate) struct Tasks {
     barrier: StartBarrier,
     /// With the first command or thread of RCU, so that a run without one has no guardian.
     commands: Option<Commands>,
-    all: Vec<Process>,
+    all: BTreeMap<usize, Process>,
 }
 
 impl Tasks {
@@ -63,13 +88,14 @@ impl Tasks {
         stdin: bool,
         output: Output,
     ) -> Result<Tasks, Diagnostic> {
-        let all = Vec::with_capacity(set.tasks.len());
+        let all = BTreeMap::new();
         let mut tasks = Tasks { barrier: StartBarrier::new()?, commands: None, all };
         let mut spinner = None;
-        for spec in &set.tasks {
+        for (index, spec) in set.tasks.iter().enumerate() {
             let process = match (&spec.body, Work::of(&spec.body)) {
                 (Body::Command(argv), _) => {
-                    tasks.start_command(argv, &spec.name, locks, output.streams(stdin))
+                    let command = CommandSpec::new(argv);
+                    tasks.start_command(command, &spec.name, locks, output.streams(stdin))
                 }
                 (Body::Pid(pid), _) => set
                     .domain(spec.domain)
@@ -81,7 +107,7 @@ impl Tasks {
                 }
                 (_, None) => continue,
             };
-            tasks.all.push(process.map_err(|e| e.of_task(&spec.name))?);
+            tasks.all.insert(index, process.map_err(|e| e.of_task(&spec.name))?);
         }
         let of_rcu: Vec<_> = locks.iter().flat_map(|lock| rcu_threads(lock.cpu())).collect();
         if !of_rcu.is_empty() {
@@ -99,14 +125,14 @@ impl Tasks {
 
     fn start_command(
         &mut self,
-        argv: &[String],
+        spec: CommandSpec,
         name: &str,
         locks: &[CpuLock],
         streams: [Stream; 3],
     ) -> Result<Process, Diagnostic> {
         let commands = self.commands(locks)?;
         let place = commands.iter().count();
-        let spec = CommandSpec { streams, ..CommandSpec::new(argv) };
+        let spec = CommandSpec { streams, ..spec };
         let spawned = commands.start(spec, name)?;
         let pidfd =
             spawned.pidfd().try_clone_to_owned().map_err(|e| unwatched(spawned.id().pid, &e))?;
@@ -123,14 +149,76 @@ impl Tasks {
         Ok(Process::new(pid, pidfd, Kind::Synthetic))
     }
 
-    /// The first process of a task, by its place in the set.
-    pub fn pid(&self, index: usize) -> i32 {
-        self.all[index].pid
+    /// One more task, on this CPU. What is started executes nothing before
+    /// [`open`](Self::open).
+    ///
+    /// # Errors
+    /// As of [`start`](Self::start); nothing is changed then.
+    pub fn add(
+        &mut self,
+        index: usize,
+        (spec, body): (&TaskSpec, AddedProgram),
+        (cpu, locks): (u32, &[CpuLock]),
+        output: Output,
+    ) -> Result<(), Diagnostic> {
+        let process = match body {
+            AddedProgram::Command(argv) => {
+                let command = CommandSpec::new(argv);
+                self.start_command(command, &spec.name, locks, output.streams(false))?
+            }
+            AddedProgram::Process(pid) => {
+                let pidfd = adopted::check(pid, cpu)?;
+                // Its first thread would join.
+                let is_alone = |thread: &i32| {
+                    self.all.values().any(|p| p.kind == Kind::Thread && p.pid == *thread)
+                };
+                if let Some(thread) = threads_of(pid).into_iter().find(is_alone) {
+                    return Err(members::refused(pid, thread, BUSY));
+                }
+                Process::new(pid, pidfd, Kind::Adopted)
+            }
+            AddedProgram::Thread { pid, tid } => {
+                Process::new(tid, adopted::check_thread(pid, tid, cpu)?, Kind::Thread)
+            }
+        };
+        self.all.insert(index, process);
+        Ok(())
     }
 
-    /// What holds on to it.
-    pub fn pidfd(&self, index: usize) -> Arc<OwnedFd> {
-        self.all[index].pidfd.clone()
+    /// Whose threads a task's members are.
+    pub fn joining(&self, index: usize, spec: &TaskSpec) -> Option<Joining> {
+        let process = self.all.get(&index)?;
+        Some(Joining {
+            index,
+            pid: process.pid,
+            cooperates: process.kind == Kind::Synthetic,
+            threads: match process.kind {
+                Kind::Adopted => Threads::All,
+                Kind::Thread => Threads::Alone,
+                Kind::Synthetic | Kind::Command(_) => Threads::First,
+            },
+            pidfd: process.pidfd.clone(),
+            overrun: spec.overrun,
+        })
+    }
+
+    /// Kills a command and its process group; nothing of what was not started here.
+    pub fn kill(&self, index: usize) {
+        if let Some(Process { kind: Kind::Command(place), .. }) = self.all.get(&index) {
+            let command = self.commands.as_ref().and_then(|commands| commands.iter().nth(*place));
+            command.into_iter().for_each(Spawned::kill_group);
+        }
+    }
+
+    /// Whether its process was started here, and is waited for.
+    pub fn starts(&self, index: usize) -> bool {
+        let kind = self.all.get(&index).map(|process| process.kind);
+        matches!(kind, Some(Kind::Synthetic | Kind::Command(_)))
+    }
+
+    /// Forgets a task that has ended, or was not to be.
+    pub fn remove(&mut self, index: usize) {
+        self.all.remove(&index);
     }
 
     /// All are members of their tasks: they execute from here on, on their budgets. By the thread
@@ -143,7 +231,7 @@ impl Tasks {
     /// Finds those that have ended, and replaces a guardian that was killed; returns what a reader
     /// should know of that.
     pub fn look(&mut self) -> Option<String> {
-        for process in self.all.iter_mut().filter(|p| p.ended.is_none()) {
+        for process in self.all.values_mut().filter(|p| p.ended.is_none()) {
             process.ended = match process.kind {
                 Kind::Synthetic => try_wait(process.pid).map(TaskEnd::from),
                 Kind::Command(place) => self
@@ -151,7 +239,9 @@ impl Tasks {
                     .as_mut()
                     .and_then(|c| c.try_wait(place).ok().flatten())
                     .map(TaskEnd::from),
-                Kind::Adopted => pidfd::has_ended(process.pidfd.as_fd()).then_some(TaskEnd::Gone),
+                Kind::Adopted | Kind::Thread => {
+                    pidfd::has_ended(process.pidfd.as_fd()).then_some(TaskEnd::Gone)
+                }
             };
         }
         self.commands.as_mut().and_then(Commands::replace_dead_guardian)
@@ -159,7 +249,7 @@ impl Tasks {
 
     /// How a task's first process ended, if it has. What it started may go on.
     pub fn ended(&self, index: usize) -> Option<TaskEnd> {
-        self.all[index].ended.clone()
+        self.all.get(&index)?.ended.clone()
     }
 
     /// Ends what was started, before the scheduler is detached. Synthetic tasks end at their next
@@ -171,7 +261,7 @@ impl Tasks {
     }
 
     fn synthetic_left(&self) -> impl Iterator<Item = &Process> {
-        self.all.iter().filter(|p| p.kind == Kind::Synthetic && p.ended.is_none())
+        self.all.values().filter(|p| p.kind == Kind::Synthetic && p.ended.is_none())
     }
 }
 
@@ -219,7 +309,7 @@ impl Drop for Tasks {
 mod tests {
     use super::*;
     use punctual_diagnostic::Kind;
-    use punctual_taskset::TaskSet;
+    use punctual_taskset::{Body, TaskSet};
 
     fn set(body: Body) -> TaskSet {
         TaskSet::single(10_000_000, 1_000_000, body).build().expect("it is in order")
@@ -312,7 +402,7 @@ mod tests {
     fn synthetic_tasks_end_with_the_run() {
         let spin = Body::Spin(punctual_taskset::Spin::Forever);
         let tasks = Tasks::start(&set(spin), &[], false, Output::Nowhere).expect("a process");
-        let pid = tasks.pid(0);
+        let pid = tasks.all[&0].pid;
         tasks.open();
         drop(tasks);
         // SAFETY: signal 0 only asks.

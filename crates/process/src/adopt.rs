@@ -76,6 +76,15 @@ pub fn check_adoptable(pid: i32) -> Result<(Identity, OwnedFd), Diagnostic> {
     check_part_adoptable(pid, None)
 }
 
+/// The same for one thread of the process: what is said of the process and the thread. Whether
+/// there is such a thread is not looked at.
+///
+/// # Errors
+/// As of [`check_adoptable`].
+pub fn check_adoptable_thread(pid: i32, tid: i32) -> Result<(Identity, OwnedFd), Diagnostic> {
+    check_part_adoptable(pid, Some(tid))
+}
+
 /// The same for the process, or for a thread of it.
 pub(crate) fn check_part_adoptable(
     pid: i32,

@@ -50,7 +50,7 @@ mod threads;
 mod threads_back;
 mod turns;
 
-pub use adopt::{adopt, check_adoptable, Adopted};
+pub use adopt::{adopt, check_adoptable, check_adoptable_thread, Adopted};
 pub use adopted_thread::{adopt_thread, AdoptedThread};
 pub use cgroup::{Cgroup, CgroupBase};
 pub use clean::{clean, leftovers, Leftover};

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_host_kernel::{KernelHost, Outcome};
+use punctual_host_kernel::{AddedProgram, KernelHost, Outcome};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::TaskSet;
+use punctual_taskset::{Body, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
@@ -23,9 +23,9 @@ impl KernelDriver {
         traces: &Traces,
     ) -> Result<KernelDriver, Diagnostic> {
         as_declared(executions)?;
-        let RunOptions { owner, stdin, output, .. } = options;
-        let options =
-            punctual_host_kernel::Options { owner, traces: traces.0.clone(), stdin, output };
+        let RunOptions { owner, stdin, output, room, .. } = options;
+        let traces = traces.0.clone();
+        let options = punctual_host_kernel::Options { owner, traces, stdin, output, room };
         KernelHost::start(set, options).map(KernelDriver)
     }
 }
@@ -41,6 +41,37 @@ impl Driver for KernelDriver {
 
     fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<bool, Diagnostic> {
         Ok(self.0.poll(wait, sink))
+    }
+
+    fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+        let program = match (execution, &spec.body) {
+            (Execution::Command(argv), _) => AddedProgram::Command(argv),
+            (Execution::AdoptedThread { pid, tid }, _) => AddedProgram::Thread { pid, tid },
+            (Execution::AsDeclared, Body::Pid(pid)) => AddedProgram::Process(*pid),
+            (Execution::AsDeclared, Body::Command(argv)) => {
+                AddedProgram::Command(argv.iter().map(Into::into).collect())
+            }
+            _ => {
+                let cause = "a set inside the kernel takes further processes and commands only";
+                let help = "declare it before the start, or use the user host";
+                return Err(Diagnostic::usage(cause, help).of_task(&spec.name));
+            }
+        };
+        self.0.add(index as usize, spec, program)
+    }
+
+    fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
+        self.0.stop_task(index as usize);
+        Ok(())
+    }
+
+    fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
+        self.0.change_budget(index as usize, budget);
+        Ok(())
+    }
+
+    fn figures(&self) -> HostFigures {
+        HostFigures { notes: self.0.notes().to_vec(), ..HostFigures::default() }
     }
 
     fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {

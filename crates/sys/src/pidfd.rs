@@ -11,10 +11,24 @@ use rustix::process::{pidfd_open, Pid, PidfdFlags};
 /// # Errors
 /// ESRCH: there is none, or it was reaped; EMFILE.
 pub fn open(pid: i32) -> io::Result<OwnedFd> {
+    open_with(pid, PidfdFlags::empty())
+}
+
+/// One of a single thread, also where it is not its process's first; closed on exec. Signals go to
+/// that thread. Since Linux 6.9.
+///
+/// # Errors
+/// ESRCH, EMFILE; EINVAL: an older kernel.
+pub fn open_thread(tid: i32) -> io::Result<OwnedFd> {
+    // PIDFD_THREAD, which the library does not have.
+    open_with(tid, PidfdFlags::from_bits_retain(libc::O_EXCL as u32))
+}
+
+fn open_with(pid: i32, flags: PidfdFlags) -> io::Result<OwnedFd> {
     // `from_raw` takes no negative number.
     let pid =
         Some(pid).filter(|&pid| pid > 0).and_then(Pid::from_raw).ok_or(rustix::io::Errno::SRCH)?;
-    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    Ok(pidfd_open(pid, flags)?)
 }
 
 /// Sends a signal; 0 only checks whether that is permitted. Real-time safe.

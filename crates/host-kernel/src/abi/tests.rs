@@ -47,6 +47,7 @@ fn numbers_sizes_and_offsets_are_those_of_the_header() {
     let mut here = vec![
         ("PUNCTUAL_COOPERATES", COOPERATES.into()),
         ("PUNCTUAL_ALLOCATOR", ALLOCATOR.into()),
+        ("PUNCTUAL_ALONE", ALONE.into()),
         ("PUNCTUAL_LATE", LATE.into()),
         ("PUNCTUAL_IN_BACKGROUND", IN_BACKGROUND.into()),
         ("PUNCTUAL_EXIT_CPU_GONE", CPU_GONE as u64),
@@ -124,6 +125,7 @@ fn commands_are_laid_out_as_the_tagged_union() {
         Command::ReservationDelayed { reservation: 1 },
         Command::ReservationError { error: 1, reservation: 2 },
         Command::TaskAdd,
+        Command::TaskRetire { task: 1 },
         Command::TaskJoin { task: 1, thread: 2, flags: 3 },
         Command::GroupOrder { group: 1, order: 2 },
         Command::TimerAdd { at: 1, cookie: 2 },

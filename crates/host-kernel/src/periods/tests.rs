@@ -1,7 +1,7 @@
 //! Periods, from records and release events as a run leaves them.
 
-use punctual_dispatcher::End;
-use punctual_taskset::Body;
+use punctual_dispatcher::{End, TaskId};
+use punctual_taskset::{Body, TaskSet};
 use punctual_trace::NEVER;
 
 use super::*;
@@ -33,7 +33,7 @@ fn released(n: u64) -> KeyedEvent {
         budget: 2 * MS,
         assigned: 2 * MS,
     };
-    KeyedEvent { event, key: Key::Reserved(n) }
+    KeyedEvent { event, key: Key::Reserved(n), index: 0 }
 }
 
 fn over(n: u64, end: End, at: u64) -> KeyedEvent {
@@ -48,7 +48,32 @@ fn over(n: u64, end: End, at: u64) -> KeyedEvent {
         unused: MS,
         extended: 0,
     };
-    KeyedEvent { event, key: Key::Made(0) }
+    KeyedEvent { event, key: Key::Made(0), index: 0 }
+}
+
+#[test]
+fn a_number_is_of_the_task_that_was_added_with_it_last() {
+    let set = set("{ spin = \"1ms\" }");
+    let added = |number| [Record { small: number, ..record(kind::TASK_ADD, 0, 0) }];
+    let mut domain = domain_of(&set);
+    domain.joins(5, &set.tasks[0]);
+    domain.joined(5, Some(0));
+    assert_eq!(domain.index(0), Some(0), "as long as its addition is not read");
+    assert_eq!(domain.records(&added(0)), Some(5));
+    domain.left(0, &mut |_| {});
+    assert_eq!(domain.index(0), Some(5));
+    // One that was refused, one whose addition is among lost records, and one whose is not.
+    domain.joins(6, &set.tasks[0]);
+    domain.joined(6, None);
+    domain.joins(7, &set.tasks[0]);
+    domain.gap();
+    domain.joined(7, Some(1));
+    domain.joins(8, &set.tasks[0]);
+    domain.joined(8, Some(2));
+    domain.gap();
+    assert_eq!((domain.index(1), domain.index(2)), (Some(7), Some(8)));
+    domain.joins(9, &set.tasks[0]);
+    assert_eq!(domain.records(&added(3)), Some(9));
 }
 
 /// One release with its records: selected at once, running 5 us after due, stopped after 1 ms.
@@ -64,11 +89,19 @@ fn usual(n: u64) -> Vec<Record> {
     ]
 }
 
+/// Its task was added, with number 0.
+fn domain_of(set: &TaskSet) -> DomainPeriods {
+    let mut domain = DomainPeriods::default();
+    domain.joins(0, &set.tasks[0]);
+    assert_eq!(domain.records(&[record(kind::TASK_ADD, 0, 0)]), Some(0));
+    domain
+}
+
 fn periods_of(
     set: &TaskSet,
     parts: &[(Vec<Record>, Vec<KeyedEvent>)],
 ) -> (Vec<Period>, Option<Lateness>) {
-    let mut domain = DomainPeriods::new(set, &[(0, TaskId(0))]);
+    let mut domain = domain_of(set);
     let mut periods = Vec::new();
     for (records, events) in parts {
         domain.records(records);
@@ -148,7 +181,10 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
         };
         let p = periods_of(
             &set,
-            &[(records, vec![released(0), KeyedEvent { event: reported_end, key: Key::Made(0) }])],
+            &[(
+                records,
+                vec![released(0), KeyedEvent { event: reported_end, key: Key::Made(0), index: 0 }],
+            )],
         )
         .0[0];
         (p.ready_throughout, p.unused, p.miss)
@@ -163,7 +199,7 @@ fn a_program_that_slept_and_whose_budget_was_cut_was_not_ready() {
 #[test]
 fn after_a_gap_a_period_has_what_its_jobs_say() {
     let set = set("{ spin = \"1ms\" }");
-    let mut domain = DomainPeriods::new(&set, &[(0, TaskId(0))]);
+    let mut domain = domain_of(&set);
     let mut periods = Vec::new();
     domain.records(&usual(0));
     domain.event(&released(0), &mut |p| periods.push(p));
@@ -177,13 +213,13 @@ fn after_a_gap_a_period_has_what_its_jobs_say() {
 #[test]
 fn after_a_gap_no_period_has_what_others_executed() {
     let set = set("{ spin = \"1ms\" }");
-    let mut domain = DomainPeriods::new(&set, &[(0, TaskId(0))]);
+    let mut domain = domain_of(&set);
     let mut periods = Vec::new();
     let mut sink = |p| periods.push(p);
     domain.records(&usual(0));
     domain.event(&released(0), &mut sink);
     domain.gap();
-    (7..=9).for_each(|n| domain.records(&usual(n)));
+    (7..=9).for_each(|n| assert_eq!(domain.records(&usual(n)), None));
     for n in 0..2 {
         domain.event(&over(n, End::Completed, n * 10 * MS + MS), &mut sink);
         domain.event(&released(n + 1), &mut sink);
@@ -232,7 +268,7 @@ fn every_lost_release_is_a_period() {
     let tales = vec![
         released(0),
         over(0, End::Completed, MS),
-        KeyedEvent { event: lost, key: Key::Made(0) },
+        KeyedEvent { event: lost, key: Key::Made(0), index: 0 },
         released(201),
     ];
     let (periods, _) = periods_of(&set, &[(usual(0), tales)]);
