@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use punctual_analysis::Ppm;
-use punctual_daemon::{serve, ServeOptions, CONFIG};
+use punctual_daemon::{serve, Host, ServeOptions, CONFIG};
 use punctual_diagnostic::Diagnostic;
 use punctual_realtime_kit as realtime_kit;
 use punctual_service::{socket, ServiceClient, StatusReply};
@@ -32,6 +32,10 @@ pub struct Serve {
     /// Who may reserve how much
     #[arg(long, value_name = "FILE", default_value = CONFIG)]
     pub config: PathBuf,
+    /// What schedules the reservations: kernel (sched_ext, Linux 6.18 or later), user (a dispatcher
+    /// thread for each CPU), or auto: kernel where this machine permits it
+    #[arg(long, value_name = "HOST", default_value = "auto")]
+    pub host: HostOfService,
     /// Print what the service that runs has promised, and end
     #[arg(long)]
     pub status: bool,
@@ -40,12 +44,21 @@ pub struct Serve {
     pub json: bool,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+pub enum HostOfService {
+    Auto,
+    User,
+    Kernel,
+}
+
 /// The result of `punctual serve --status --json`; without `--status` there is none.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServiceStatus {
     /// Version of the service.
     version: String,
+    /// What schedules the reservations: `user` or `kernel`.
+    host: String,
     /// The CPUs on which reservations may be made.
     cpus: Vec<CpuShare>,
     /// The reservations of the user who asks; of all users if root asks.
@@ -99,11 +112,20 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
     let mask = sched::affinity(0).map_err(|e| {
         Diagnostic::refused("the CPUs of this process are not known", e, "report it")
     })?;
-    let options =
-        ServeOptions { socket, config: args.config.clone(), cpus: sched::cpus(&mask).collect() };
-    serve(&options, |own, reservations| {
+    let host = match args.host {
+        HostOfService::Auto => None,
+        HostOfService::User => Some(Host::User),
+        HostOfService::Kernel => Some(Host::Kernel),
+    };
+    let (config, cpus) = (args.config.clone(), sched::cpus(&mask).collect());
+    let options = ServeOptions { socket, config, cpus, host };
+    serve(&options, |own, reservations, why| {
         let place = own.map_or("the socket of systemd".into(), |path| path.to_string_lossy());
-        print_message(&format!("punctuald serves at {place}, until Ctrl-C"));
+        let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+        let host = reservations.host();
+        print_message(&format!(
+            "punctuald serves at {place}, on the {host} host{why}, until Ctrl-C"
+        ));
         if reservations.thread_budget().is_some() {
             realtime_kit::start(reservations.clone());
         }
@@ -114,14 +136,16 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
 }
 
 fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
-    let StatusReply { version, cpus, reservations } = reply;
+    let StatusReply { version, host, cpus, reservations } = reply;
     let count = reservations.len();
     let verdict = match count {
         0 => "There are no reservations of yours.".to_owned(),
         1 => "There is one reservation.".to_owned(),
         _ => format!("There are {count} reservations."),
     };
-    let mut text = format!("{verdict}\n\n  CPU   reserved      yours   you may\n");
+    let mut text = format!(
+        "{verdict} The service is on the {host} host.\n\n  CPU   reserved      yours   you may\n"
+    );
     for cpu in &cpus {
         text += &format!(
             "{:>5} {:>10} {:>10} {:>9}\n",
@@ -164,7 +188,7 @@ fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
         budget_ns: r.budget_ns,
         deadline_ns: r.deadline_ns,
     });
-    let result =
-        ServiceStatus { version, cpus: cpus.collect(), reservations: reservations.collect() };
+    let (cpus, reservations) = (cpus.collect(), reservations.collect());
+    let result = ServiceStatus { version, host, cpus, reservations };
     Outcome { verdict, ok: true, code: 0, result: Some(result), text, error: None }
 }

@@ -1,23 +1,21 @@
-//! The reservations on one CPU. Its dispatcher exists while there are any.
+//! The reservations on one CPU.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual::{Ppm, Punctual, RunEvent, Running, TaskEnd, TaskHandle};
+use punctual::{Ppm, Running, TaskEnd, TaskHandle};
 use punctual_diagnostic::{Diagnostic, Kind};
-use punctual_process::SERVICE;
 use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
 use punctual_taskset::Overrun;
 
 use crate::access::User;
+use crate::dispatchers::Dispatchers;
 use crate::mailbox::{task_name, Mailboxes};
 
-/// Reservations on one CPU.
-const LIMIT: u32 = 1024;
-/// Those of one user, root excepted, and their least budget, ns. The dispatcher looks whether a
-/// sleeping program runs again at intervals of a part of its budget, at the cost of the others: of
-/// 16 programs with budgets of 1 ms, 2,600 times a second.
+/// Reservations of one user on one CPU, root excepted, and their least budget, ns. The dispatcher
+/// looks whether a sleeping program runs again at intervals of a part of its budget, at the cost of
+/// the others: of 16 programs with budgets of 1 ms, 2,600 times a second.
 const PER_USER: usize = 16;
 pub(crate) const LEAST_BUDGET_NS: u64 = 1_000_000;
 /// All of a CPU.
@@ -29,8 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// One CPU.
 pub struct Domain {
     cpu: u32,
+    dispatchers: Arc<Dispatchers>,
     /// `None` while there is no reservation.
-    running: Option<Running>,
+    running: Option<Arc<Running>>,
     held: BTreeMap<u64, Held>,
     mail: Arc<Mailboxes>,
     /// The service ends: nothing is reserved any more.
@@ -56,8 +55,8 @@ fn ppm(budget_ns: u64, period_ns: u64) -> u64 {
 
 impl Domain {
     /// A CPU without reservations.
-    pub fn new(cpu: u32, mail: Arc<Mailboxes>) -> Domain {
-        Domain { cpu, running: None, held: BTreeMap::new(), mail, ended: false }
+    pub fn new(cpu: u32, dispatchers: Arc<Dispatchers>, mail: Arc<Mailboxes>) -> Domain {
+        Domain { cpu, dispatchers, running: None, held: BTreeMap::new(), mail, ended: false }
     }
 
     /// Sum of budget / period of all reservations, parts per million.
@@ -87,7 +86,8 @@ impl Domain {
         self.held.values().filter(|held| held.info.uid == uid).map(Held::ppm).sum()
     }
 
-    /// Reserves for a process, or a thread, that was found to be the caller's.
+    /// Reserves for a process, or a thread, that was found to be the caller's. `cpus`: where
+    /// reservations are made.
     ///
     /// # Errors
     /// A value out of its range; more than `limit_ppm`; it does not fit; the process cannot be
@@ -97,6 +97,7 @@ impl Domain {
         request: &TaskRequest,
         caller: &User,
         limit_ppm: u64,
+        cpus: &[u32],
         (id, lease): (u64, u64),
     ) -> Result<ReservationInfo, ServiceError> {
         self.forget_ended();
@@ -104,7 +105,7 @@ impl Domain {
         self.check_limit(caller, limit_ppm, ppm, self.of_user_ppm(caller.uid))?;
         self.check_cost(caller, request.budget_ns)?;
         self.mail.register(id, lease);
-        let handle = match self.add(request, id) {
+        let handle = match self.add(request, id, cpus) {
             Ok(handle) => handle,
             Err(refusal) => {
                 let refusal = self.explain(refusal, caller);
@@ -179,29 +180,24 @@ impl Domain {
         ServiceError::NotAdmitted { cause, help }
     }
 
-    fn add(&mut self, request: &TaskRequest, id: u64) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
+    fn add(
+        &mut self,
+        request: &TaskRequest,
+        id: u64,
+        cpus: &[u32],
+    ) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
         if self.ended {
             return Err(Diagnostic::machine("the service ends", "try again in a moment"));
         }
         let overrun = overrun(request.overrun.as_deref())?;
-        if self.running.is_none() {
-            let mail = self.mail.clone();
-            let observe = move |event: RunEvent| {
-                mail.deliver(&event);
-            };
-            let set = Punctual::on_cpu(self.cpu)
-                .owner(SERVICE)
-                .task_limit(LIMIT)
-                .confine_processes()
-                .observe(observe);
-            self.running = Some(set.admit()?.start()?);
-        }
-        let Some(running) = &self.running else {
-            return Err(Diagnostic::machine("the dispatcher has ended", "try again"));
+        let running = match &self.running {
+            Some(running) => running,
+            None => self.running.insert(self.dispatchers.of_cpu(self.cpu, cpus)?),
         };
         let ns = Duration::from_nanos;
         let mut task = running
             .task(task_name(&request.name, id))
+            .cpu(self.cpu)
             .period(ns(request.period_ns))
             .budget(ns(request.budget_ns))
             .start(ns(request.offset_ns.unwrap_or(0)))
@@ -270,13 +266,7 @@ impl Domain {
         if !self.held.is_empty() {
             return;
         }
-        let Some(running) = self.running.take() else { return };
-        match running.stop() {
-            Ok(outcome) => {
-                outcome.problems.iter().for_each(|p| eprintln!("punctuald: not restored: {p}"))
-            }
-            Err(e) => eprintln!("punctuald: the dispatcher of CPU {} has ended: {e}", self.cpu),
-        }
+        self.running.take().into_iter().for_each(|running| self.dispatchers.give_back(running));
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod access;
 mod connection;
+mod dispatchers;
 mod domain;
 mod listen;
 mod mailbox;
@@ -25,6 +26,7 @@ mod thread_budget;
 pub use access::{AccessRules, User, CONFIG};
 pub use connection::converse;
 pub use owner::check_owner;
+pub use punctual::Host;
 pub use reservations::{Lease, Reservations};
 pub use serve::{serve, ServeOptions};
 pub use thread_budget::ThreadBudget;

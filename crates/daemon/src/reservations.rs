@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
+use punctual::Host;
 use punctual_diagnostic::is_printable;
 use punctual_process::{threads_of, Identity};
 use punctual_service::{
@@ -12,6 +13,7 @@ use punctual_service::{
 };
 
 use crate::access::{AccessRules, User};
+use crate::dispatchers::Dispatchers;
 use crate::domain::{unknown, Domain};
 use crate::mailbox::Mailboxes;
 use crate::owner::{check_owner, invalid};
@@ -23,6 +25,7 @@ const AT_ONCE: usize = 64;
 /// The machine's reservations.
 pub struct Reservations {
     access: RwLock<AccessRules>,
+    dispatchers: Arc<Dispatchers>,
     domains: BTreeMap<u32, Mutex<Domain>>,
     mail: Arc<Mailboxes>,
     ids: AtomicU64,
@@ -44,12 +47,24 @@ impl Lease {
 }
 
 impl Reservations {
-    /// A machine with these CPUs, and without reservations.
-    pub fn new(cpus: impl IntoIterator<Item = u32>, access: AccessRules) -> Reservations {
+    /// A machine with these CPUs, and without reservations. `host`: the user host or the kernel
+    /// host.
+    pub fn new(
+        cpus: impl IntoIterator<Item = u32>,
+        access: AccessRules,
+        host: Host,
+    ) -> Reservations {
         let mail = Arc::new(Mailboxes::default());
-        let domain = |cpu| (cpu, Mutex::new(Domain::new(cpu, mail.clone())));
+        let dispatchers = Arc::new(Dispatchers::new(host, mail.clone()));
+        let domain = |cpu| (cpu, Mutex::new(Domain::new(cpu, dispatchers.clone(), mail.clone())));
         let domains = cpus.into_iter().map(domain).collect();
-        Reservations { access: RwLock::new(access), domains, mail, ids: AtomicU64::new(1) }
+        let (access, ids) = (RwLock::new(access), AtomicU64::new(1));
+        Reservations { access, dispatchers, domains, mail, ids }
+    }
+
+    /// What schedules them: `user` or `kernel`, as `punctual serve --host` has them.
+    pub fn host(&self) -> &'static str {
+        self.dispatchers.host()
     }
 
     /// Replaces the configuration, for reservations to come.
@@ -96,7 +111,8 @@ impl Reservations {
                 reservations.extend(domain.list(caller));
             }
         }
-        StatusReply { version: env!("CARGO_PKG_VERSION").to_owned(), cpus, reservations }
+        let (version, host) = (env!("CARGO_PKG_VERSION").to_owned(), self.host().to_owned());
+        StatusReply { version, host, cpus, reservations }
     }
 
     /// Reserves for all these processes, or for none.
@@ -151,7 +167,10 @@ impl Reservations {
     /// On the CPU that the client names, else on the first that admits it, the emptiest first.
     fn place(&self, lease: &Lease, request: &TaskRequest) -> Result<ReservationInfo, ServiceError> {
         let Lease { number, caller, .. } = lease;
-        let mut cpus = self.cpus();
+        let permitted = self.cpus();
+        // A run inside the kernel that has ended makes room for another one with its last CPU.
+        permitted.iter().filter_map(|cpu| self.domain(*cpu)).for_each(|mut d| d.forget_ended());
+        let mut cpus = permitted.clone();
         match request.cpu {
             Some(cpu) if cpus.contains(&cpu) => cpus = vec![cpu],
             Some(cpu) => {
@@ -170,7 +189,7 @@ impl Reservations {
             let Some(mut domain) = self.domain(cpu) else { continue };
             let id = self.ids.fetch_add(1, Relaxed);
             let limit_ppm = self.limit_ppm(caller, cpu);
-            match domain.reserve(request, caller, limit_ppm, (id, *number)) {
+            match domain.reserve(request, caller, limit_ppm, &permitted, (id, *number)) {
                 Ok(info) => return Ok(info),
                 Err(refusal) => _ = refused.get_or_insert(refusal),
             }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use punctual::Host;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::peer::Peer;
 use rustix::event::{poll, PollFd, PollFlags};
@@ -17,6 +18,7 @@ use signal_hook::low_level::pipe;
 
 use crate::access::{AccessRules, User};
 use crate::connection::converse;
+use crate::dispatchers::choose;
 use crate::listen::Listening;
 use crate::reservations::Reservations;
 
@@ -36,20 +38,26 @@ pub struct ServeOptions {
     pub config: PathBuf,
     /// Its CPUs.
     pub cpus: Vec<u32>,
+    /// What schedules the reservations, the user host or the kernel host; `None`: the latter, where
+    /// the machine permits it for these CPUs, else the former.
+    pub host: Option<Host>,
 }
 
 /// Serves until SIGTERM or SIGINT; then everything is released. SIGHUP reads the configuration
 /// again. `ready` is called once clients can connect, with the socket's path if the socket is not
-/// systemd's, and with the reservations, for interfaces beside Varlink.
+/// systemd's, with the reservations, for interfaces beside Varlink, and with the reason for the
+/// host, if it was chosen here.
 ///
 /// # Errors
 /// The configuration is wrong; no socket can be made; another service listens there.
 pub fn serve(
     options: &ServeOptions,
-    ready: impl FnOnce(Option<&Path>, &Arc<Reservations>),
+    ready: impl FnOnce(Option<&Path>, &Arc<Reservations>, Option<String>),
 ) -> Result<(), Diagnostic> {
-    let reservations =
-        Arc::new(Reservations::new(options.cpus.clone(), AccessRules::read(&options.config)?));
+    let access = AccessRules::read(&options.config)?;
+    let cpus = options.cpus.iter().copied().filter(|&cpu| access.has_cpu(cpu));
+    let (host, why) = choose(options.host, cpus)?;
+    let reservations = Arc::new(Reservations::new(options.cpus.clone(), access, host));
     let listening = Listening::at(&options.socket)?;
     let failed = |e: io::Error| {
         Diagnostic::refused("the service cannot run", e, "see the limits of this process")
@@ -59,7 +67,7 @@ pub fn serve(
     listening.listener.set_nonblocking(true).map_err(failed)?;
     // Where no systemd waits for it, nothing happens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    ready(listening.own(), &reservations);
+    ready(listening.own(), &reservations, why);
     let served = accept_until(&stop, &reload, &listening, &reservations, options);
     reservations.end();
     served.map_err(failed)

@@ -81,6 +81,8 @@ pub struct CpuStatus {
 pub struct StatusReply {
     /// The version of the service.
     pub version: String,
+    /// What schedules the reservations: `user` or `kernel`.
+    pub host: String,
     /// The CPUs on which reservations may be made.
     pub cpus: Vec<CpuStatus>,
     /// The reservations of the caller's user; of all users if root asks.

@@ -212,11 +212,14 @@ pub fn family(pid: u32) -> Vec<u32> {
 /// The execution time of a process by the kernel's own count, ns: all threads that are alive. Not
 /// from /proc/PID/stat, whose times come of the tick, which short periods are in step with.
 pub fn executed(pid: u32) -> u64 {
-    let of = |thread: u32| {
-        let text = std::fs::read_to_string(format!("/proc/{pid}/task/{thread}/schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    };
-    threads_of(pid).into_iter().filter_map(of).sum()
+    threads_of(pid).into_iter().map(executed_thread).sum()
+}
+
+/// The same of one thread; 0 where it is gone.
+pub fn executed_thread(thread: u32) -> u64 {
+    let path = format!("/proc/{thread}/task/{thread}/schedstat");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().next().and_then(|figure| figure.parse().ok()).unwrap_or(0)
 }
 
 /// Of several processes.

@@ -1,0 +1,128 @@
+//! What schedules the reservations: a dispatcher for each CPU on the user host, one run for all
+//! CPUs on the kernel host, whose scheduler is the machine's.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use punctual::{Host, Policy, Punctual, RunEvent, Running};
+use punctual_diagnostic::Diagnostic;
+use punctual_process::SERVICE;
+use punctual_session::Session;
+use punctual_taskset::{DomainSpec, PolicySpec, TaskSet};
+
+use crate::mailbox::Mailboxes;
+
+/// Reservations on one CPU.
+const LIMIT: u32 = 1024;
+/// The same inside the kernel, which has room for so many.
+const KERNEL_LIMIT: u32 = 256;
+
+/// The host for reservations on these CPUs, and why, if none is requested: the kernel host, where
+/// this machine permits it, else the user host.
+///
+/// # Errors
+/// What the machine lacks for the requested one; it is another one than these.
+pub fn choose(
+    requested: Option<Host>,
+    cpus: impl IntoIterator<Item = u32>,
+) -> Result<(Host, Option<String>), Diagnostic> {
+    let set = TaskSet {
+        domains: cpus.into_iter().map(DomainSpec::of_cpu).collect(),
+        policy: PolicySpec::named(Policy::default().name()),
+        duration: None,
+        tasks: Vec::new(),
+        groups: Vec::new(),
+        budget_groups: Vec::new(),
+    };
+    match requested {
+        None => {
+            let (host, why) = Session::best_host(&set);
+            Ok((host, Some(why)))
+        }
+        Some(host @ (Host::User | Host::Kernel)) => Session::new(set, host).map(|_| (host, None)),
+        Some(host) => Err(Diagnostic::usage(
+            format!("the service cannot run on host {host}"),
+            "use the kernel host or the user host",
+        )),
+    }
+}
+
+/// They exist while there are reservations.
+#[derive(Debug)]
+pub struct Dispatchers {
+    host: Host,
+    mail: Arc<Mailboxes>,
+    /// The kernel host's run. Locked while one starts or ends: the next one's scheduler can only be
+    /// attached when the last one's has gone.
+    of_all: Mutex<Weak<Running>>,
+}
+
+impl Dispatchers {
+    /// None yet. `host`: the user host or the kernel host.
+    pub fn new(host: Host, mail: Arc<Mailboxes>) -> Dispatchers {
+        Dispatchers { host, mail, of_all: Mutex::new(Weak::new()) }
+    }
+
+    /// The host that they are on, as `punctual serve --host` has it.
+    pub fn host(&self) -> &'static str {
+        match self.host {
+            Host::Kernel => "kernel",
+            _ => "user",
+        }
+    }
+
+    /// The one of `cpu`, with those of `cpus` on the kernel host. Takes some 30 ms, if it has to be
+    /// started.
+    ///
+    /// # Errors
+    /// Another dispatcher or scheduler is there; the machine does not permit it.
+    pub fn of_cpu(&self, cpu: u32, cpus: &[u32]) -> Result<Arc<Running>, Diagnostic> {
+        if self.host != Host::Kernel {
+            return self.start([cpu], LIMIT);
+        }
+        let mut of_all = self.of_all();
+        match of_all.upgrade() {
+            Some(running) => Ok(running),
+            None => {
+                let running = self.start(cpus.iter().copied(), KERNEL_LIMIT)?;
+                *of_all = Arc::downgrade(&running);
+                Ok(running)
+            }
+        }
+    }
+
+    fn start(
+        &self,
+        cpus: impl IntoIterator<Item = u32>,
+        limit: u32,
+    ) -> Result<Arc<Running>, Diagnostic> {
+        let mail = self.mail.clone();
+        let observe = move |event: RunEvent| {
+            mail.deliver(&event);
+        };
+        let set = Punctual::on_cpus(cpus)
+            .host(self.host)
+            .owner(SERVICE)
+            .task_limit(limit)
+            .confine_processes()
+            .forget_ended()
+            .observe(observe);
+        set.admit()?.start().map(Arc::new)
+    }
+
+    /// A CPU has no reservation any more: its dispatcher ends; on the kernel host, with the last
+    /// CPU's.
+    pub fn give_back(&self, running: Arc<Running>) {
+        let _of_all = (self.host == Host::Kernel).then(|| self.of_all());
+        let Some(running) = Arc::into_inner(running) else { return };
+        match running.stop() {
+            Ok(outcome) => {
+                outcome.problems.iter().for_each(|p| eprintln!("punctuald: not restored: {p}"))
+            }
+            Err(e) => eprintln!("punctuald: the dispatcher has ended: {e}"),
+        }
+    }
+
+    fn of_all(&self) -> MutexGuard<'_, Weak<Running>> {
+        self.of_all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
