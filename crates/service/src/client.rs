@@ -125,7 +125,9 @@ impl ServiceClient {
         method: &str,
         parameters: Value,
     ) -> Result<T, Diagnostic> {
-        let Value::Object(parameters) = parameters else { return Err(broken("a defect here")) };
+        let Value::Object(parameters) = parameters else {
+            return Err(Diagnostic::machine("a call without parameters", "report it"));
+        };
         let answer = self.exchange(&Call {
             method: format!("{INTERFACE}.{method}"),
             parameters: Some(parameters),
@@ -137,17 +139,18 @@ impl ServiceClient {
                 "punctuald does not answer",
                 "look at its log (journalctl -u punctuald), or restart it",
             ),
-            _ => broken(e),
+            io::ErrorKind::InvalidData => of_another_version(e),
+            _ => ended(e),
         })?;
         let parameters = answer.parameters.unwrap_or_default();
         if let Some(error) = answer.error {
             let refusal = json!({ "error": error, "parameters": parameters });
             return Err(match serde_json::from_value::<ServiceError>(refusal) {
                 Ok(refusal) => refusal.diagnostic(),
-                Err(_) => broken(error),
+                Err(_) => of_another_version(error),
             });
         }
-        serde_json::from_value(Value::Object(parameters)).map_err(broken)
+        serde_json::from_value(Value::Object(parameters)).map_err(of_another_version)
     }
 
     fn exchange(&mut self, call: &Call) -> io::Result<CallReply> {
@@ -158,9 +161,51 @@ impl ServiceClient {
     }
 }
 
-fn broken(why: impl std::fmt::Display) -> Diagnostic {
+fn ended(why: impl std::fmt::Display) -> Diagnostic {
     Diagnostic::machine(
-        format!("punctuald has ended, or is of another version: {why}"),
+        format!("punctuald has ended: {why}"),
         "look at its log (journalctl -u punctuald), and start this program again",
     )
+}
+
+fn of_another_version(why: impl std::fmt::Display) -> Diagnostic {
+    let own = env!("CARGO_PKG_VERSION");
+    Diagnostic::machine(
+        format!("punctuald is of another version than this program ({own}): {why}"),
+        "install both from one version, and restart the service (systemctl restart punctuald)",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+
+    /// The cause of the error where the service gives this answer, or ends without one.
+    fn cause(answer: Option<&str>) -> String {
+        let (own, mut other) = UnixStream::pair().expect("a socket");
+        let mut client = ServiceClient { stream: own, reader: MessageReader::new(ANSWER_LIMIT) };
+        let answer = answer.map(|answer| [answer.as_bytes(), b"\0"].concat());
+        let service = std::thread::spawn(move || {
+            let _ = other.read(&mut [0; 1024]);
+            answer.into_iter().for_each(|answer| drop(other.write_all(&answer)));
+        });
+        let refused = client.status().expect_err("no right answer");
+        service.join().expect("it answers");
+        refused.cause
+    }
+
+    #[test]
+    fn a_service_of_another_version_is_named_and_so_is_one_that_has_ended() {
+        for answer in [
+            r#"{"parameters":{"version":"9.0","promised":[]}}"#,
+            r#"{"error":"org.varlink.service.MethodNotFound","parameters":{"method":"x"}}"#,
+            r#"{"error":"io.punctual.Service.Later","parameters":{}}"#,
+            "no message",
+        ] {
+            let cause = cause(Some(answer));
+            assert!(cause.contains("of another version"), "{answer}: {cause}");
+        }
+        assert!(cause(None).contains("has ended"));
+    }
 }
