@@ -64,8 +64,13 @@ fn periods_of(client: &mut ServiceClient, id: u64, count: usize) -> Vec<PeriodRe
     let mut periods = Vec::new();
     eventually("its periods are reported", || {
         let events = client.take_events().expect("it serves").events;
-        let own = events.into_iter().filter(|event| event.id == id);
-        periods.extend(own.filter_map(|event| event.period));
+        for event in events {
+            match event.period {
+                Some(period) if event.id == id => periods.push(period),
+                Some(_) => {}
+                None => println!("{event:?}"),
+            }
+        }
         periods.len() >= count + 2
     });
     periods.drain(2..count + 2).collect()
@@ -141,7 +146,10 @@ fn threads_receive_their_budgets_whatever_the_program_of_another_does() {
         println!("{attack}: {received} ns in {} periods, {misses} missed", periods.len());
         judge_timing(|| {
             let assigned: u64 = periods.iter().map(|p| p.assigned_ns).sum();
-            assert!(received.abs_diff(assigned) <= assigned / 100, "{attack}: {received}");
+            let short =
+                periods.iter().filter(|p| p.received_ns + p.assigned_ns / 100 < p.assigned_ns);
+            let short: Vec<_> = short.collect();
+            assert!(received.abs_diff(assigned) <= assigned / 100, "{attack}: {short:#?}");
             assert_eq!(misses, 0, "{attack}");
         });
         drop(client);
