@@ -22,12 +22,16 @@ use crate::proc::{self, Stat};
 use crate::threads_back;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::pidfd;
-use punctual_sys::sched::{self, Children};
+use punctual_sys::sched;
 use rustix::fd::OwnedFd;
 use std::fs::File;
 
-/// SCHED_FIFO with reset-on-fork.
+/// Reset-on-fork in each class. A fork copies the class at one instant and the priority at a later
+/// one: without the flag, a child of a thread that got a real-time level in between had that level,
+/// under the name of an ordinary class. Nothing would bound it.
 pub(crate) const OUR_POLICY: i32 = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+const PARKED: i32 = libc::SCHED_IDLE | libc::SCHED_RESET_ON_FORK;
+const BACKGROUND: i32 = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;
 
 /// An adopted thread. Dropping it changes nothing: the journal has its record.
 #[derive(Debug)]
@@ -75,7 +79,7 @@ pub fn adopt_thread(
     journal.write(&Entry::AdoptedThread { thread: record.clone() })?;
     let adopted = AdoptedThread { pidfd, clock, mask, record, journal: journal.clone() };
     // Off its CPU at a real-time level it would be charged late.
-    let parked = sched::set_idle(tid).and_then(|()| sched::set_affinity(tid, &adopted.mask));
+    let parked = sched::set(tid, PARKED, 0).and_then(|()| sched::set_affinity(tid, &adopted.mask));
     if let Err(e) = parked {
         adopted.give_back();
         return Err(Diagnostic::refused(
@@ -123,12 +127,13 @@ impl AdoptedThread {
 
     /// Keeps it from executing where the CPU has anything else to do. Real-time safe.
     pub fn park(&self) {
-        let _ = sched::set_idle(self.tid());
+        let _ = sched::set(self.tid(), PARKED, 0);
     }
 
     /// SCHED_FIFO at this level, or the ordinary class for 0. Real-time safe.
     pub fn set_level(&self, level: i32) {
-        let _ = sched::set_level(self.tid(), level, Children::AreOrdinary);
+        let policy = if level > 0 { OUR_POLICY } else { BACKGROUND };
+        let _ = sched::set(self.tid(), policy, level.max(0));
     }
 
     /// Sends it a signal. Real-time safe.

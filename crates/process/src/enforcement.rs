@@ -132,17 +132,19 @@ impl Drop for Locked<'_> {
 /// Puts those of these threads that are real-time ones and may run on this CPU into the ordinary
 /// class, `while_so`.
 fn demote(threads: &[i32], cpu: u32, while_so: impl Fn() -> bool) {
-    let is_level = |tid: i32| {
-        let policy = sched::policy(tid).unwrap_or(libc::SCHED_OTHER) & 0xff;
-        matches!(policy, libc::SCHED_FIFO | libc::SCHED_RR)
+    let is_level = |tid: i32, policy: i32| {
+        matches!(policy & 0xff, libc::SCHED_FIFO | libc::SCHED_RR)
             && sched::affinity(tid).is_ok_and(|mask| sched::cpus(&mask).any(|c| c == cpu))
     };
     for &tid in threads {
         if !while_so() {
             return;
         }
-        if is_level(tid) {
-            let _ = sched::set_other(tid);
+        let Some(policy) = sched::policy(tid) else { continue };
+        if is_level(tid, policy) {
+            // The dispatcher may raise it again in the middle of a fork (`adopted_thread`).
+            let flag = policy & libc::SCHED_RESET_ON_FORK;
+            let _ = sched::set(tid, libc::SCHED_OTHER | flag, 0);
         }
     }
 }

@@ -7,6 +7,7 @@ mod adoption;
 mod commands;
 mod descendants;
 mod refusals;
+mod single_threads;
 
 use common::*;
 use punctual_process::*;

@@ -1,0 +1,57 @@
+//! Threads of other processes that are adopted alone.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use punctual_sys::sched;
+
+use crate::common::*;
+use crate::{finish, setup};
+use punctual_process::*;
+
+/// By its name and by its priority: what the kernel goes by is the latter, which is below 0 for a
+/// real-time one.
+fn is_ordinary(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let priority = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().nth(15));
+    let by_name = sched::policy(pid).is_none_or(|policy| {
+        !matches!(policy & 0xff, libc::SCHED_FIFO | libc::SCHED_RR | libc::SCHED_DEADLINE)
+    });
+    by_name && priority.and_then(|p| p.parse().ok()).is_none_or(|p: i32| p >= 0)
+}
+
+fn children_of(pid: i32) -> Vec<i32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    text.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+/// A fork copies the class of the thread and, later, its priority.
+#[test]
+fn children_of_a_thread_whose_level_changes_in_the_middle_of_a_fork_are_ordinary() {
+    let _alone = alone();
+    let Some((journal, _)) = setup(false) else { return };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "while :; do sleep 0.1 & done"]).stdin(Stdio::null()).process_group(0);
+    let mut forker = shell.spawn().unwrap();
+    let pid = forker.id() as i32;
+    let every = sched::affinity(pid).unwrap();
+    let cpu = sched::cpus(&every).last().unwrap();
+    let adopted = adopt_thread(&journal, pid, pid, cpu).unwrap();
+    let (end, mut seen, mut escaped) = (Instant::now() + Duration::from_secs(2), 0, Vec::new());
+    while Instant::now() < end && escaped.is_empty() {
+        for _ in 0..200 {
+            adopted.set_level(1);
+            adopted.park();
+        }
+        let children = children_of(pid);
+        seen += children.len();
+        escaped.extend(children.into_iter().filter(|child| !is_ordinary(*child)));
+    }
+    assert!(adopted.give_back().is_empty());
+    kill(-pid, libc::SIGKILL);
+    forker.wait().unwrap();
+    finish(&journal);
+    assert!(seen > 0, "it forked nothing");
+    assert!(escaped.is_empty(), "real-time: {escaped:?}");
+}
