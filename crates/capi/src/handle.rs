@@ -108,6 +108,15 @@ pub fn bad_handle() -> CallError {
     failed(libc::EBADF, c"no open handle of this kind; NULL, closed, or of another origin")
 }
 
+/// Bad handles of a table of slots: one that was removed, whose slot is that of `good` now; and of
+/// other origins.
+#[cfg(test)]
+pub fn bad_handles<H>(removed: *mut H, good: *mut H) -> [*mut H; 5] {
+    let other_kind = (good as u64 ^ 1 << 56) as *mut H;
+    let beyond = (good as u64 + 1) as *mut H;
+    [removed, std::ptr::null_mut(), std::ptr::dangling_mut(), other_kind, beyond]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

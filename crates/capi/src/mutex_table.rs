@@ -147,9 +147,7 @@ mod tests {
         assert_eq!(remove(first).ok(), Some(()));
         let second = add().expect("there is room");
         assert!(!find(second).expect("it is there").mutex().is_poisoned());
-        let other_kind = (second as u64 ^ 1 << 56) as *mut HandleOfMutex;
-        let beyond = (second as u64 + 1) as *mut HandleOfMutex;
-        for bad in [first, std::ptr::null_mut(), std::ptr::dangling_mut(), other_kind, beyond] {
+        for bad in crate::handle::bad_handles(first, second) {
             assert_eq!(number(find(bad)), Some(-libc::EBADF), "{bad:?}");
             assert_eq!(remove(bad).err().map(|e| e.0), Some(-libc::EBADF), "{bad:?}");
         }

@@ -145,9 +145,7 @@ mod tests {
         assert_eq!(TABLE.with(first, |object| *object).ok(), Some(7));
         assert_eq!(TABLE.remove(first).ok(), Some(7));
         let second = TABLE.add(8).expect("there is room");
-        let other_kind = (second as u64 ^ 1 << 56) as *mut u8;
-        let beyond = (second as u64 + 1) as *mut u8;
-        for bad in [first, std::ptr::null_mut(), std::ptr::dangling_mut(), other_kind, beyond] {
+        for bad in crate::handle::bad_handles(first, second) {
             assert_eq!(number(TABLE.with(bad, |_| ())), Some(-libc::EBADF), "{bad:?}");
             assert_eq!(number(TABLE.remove(bad)), Some(-libc::EBADF), "{bad:?}");
         }

@@ -110,6 +110,11 @@ fn locks_lend_wait_time_out_and_outlive_their_holders() {
 }
 
 #[test]
+fn handles_of_locks_that_are_bad_are_refused() {
+    passes("cc", "lock_handles.c");
+}
+
+#[test]
 fn locks_that_lend_are_of_one_cpu() {
     passes("cc", "locks_of_two_cpus.c");
 }

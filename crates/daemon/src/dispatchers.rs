@@ -7,7 +7,7 @@ use punctual::{Host, Policy, Punctual, RunEvent, Running};
 use punctual_diagnostic::Diagnostic;
 use punctual_process::SERVICE;
 use punctual_session::Session;
-use punctual_taskset::{DomainSpec, PolicySpec, TaskSet};
+use punctual_taskset::{PolicySpec, TaskSet};
 
 use crate::mailbox::Mailboxes;
 
@@ -25,14 +25,7 @@ pub fn choose(
     requested: Option<Host>,
     cpus: impl IntoIterator<Item = u32>,
 ) -> Result<(Host, Option<String>), Diagnostic> {
-    let set = TaskSet {
-        domains: cpus.into_iter().map(DomainSpec::of_cpu).collect(),
-        policy: PolicySpec::named(Policy::default().name()),
-        duration: None,
-        tasks: Vec::new(),
-        groups: Vec::new(),
-        budget_groups: Vec::new(),
-    };
+    let set = TaskSet::without_tasks(cpus, PolicySpec::named(Policy::default().name()));
     match requested {
         None => {
             let (host, why) = Session::best_host(&set);

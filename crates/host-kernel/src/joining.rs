@@ -145,7 +145,7 @@ impl Members {
         };
         gsi.check()?;
         if let Err(e) = joined {
-            // Gone is what is to be.
+            // Refused where it has been removed already, with its last thread.
             let _ = gsi.retire(task);
             return Err(e);
         }

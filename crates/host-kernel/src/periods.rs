@@ -157,6 +157,8 @@ impl DomainPeriods {
         if self.tasks.get(&index).is_some_and(|task| task.ended.is_some()) {
             self.close(index, None).into_iter().for_each(sink);
         }
+        // The dispatcher records the end of what is lent to a task that goes, not of what it lends.
+        self.lends(index, u64::MAX);
         for other in self.tasks.values_mut() {
             other.lends_to = other.lends_to.filter(|&to| to != index);
         }

@@ -168,7 +168,7 @@ impl Tasks {
             }
             AddedProgram::Process(pid) => {
                 let pidfd = adopted::check(pid, cpu)?;
-                // Its first thread would join.
+                // Joining is refused to the first thread only, where that is another task's.
                 let is_alone = |thread: &i32| {
                     self.all.values().any(|p| p.kind == Kind::Thread && p.pid == *thread)
                 };

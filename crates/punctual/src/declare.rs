@@ -9,7 +9,7 @@ use punctual_analysis::DomainLoad;
 use punctual_session as session;
 use punctual_session::{Execution, RunOptions, Session, TraceFiles};
 use punctual_sys::sched;
-use punctual_taskset::{fmt_ns, DomainSpec, Loaded, Overrides, PolicySpec, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, Loaded, Overrides, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, DraftContext, DraftTarget};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
@@ -114,14 +114,7 @@ impl Punctual {
             cpus.is_empty().then(|| Error::usage("the set has no CPU", "name at least one"));
         let mut seen = std::collections::HashSet::new();
         cpus.retain(|&cpu| seen.insert(cpu));
-        let set = TaskSet {
-            domains: cpus.into_iter().map(DomainSpec::of_cpu).collect(),
-            policy: PolicySpec::named(Policy::default().name()),
-            duration: None,
-            tasks: Vec::new(),
-            groups: Vec::new(),
-            budget_groups: Vec::new(),
-        };
+        let set = TaskSet::without_tasks(cpus, PolicySpec::named(Policy::default().name()));
         Punctual { settings: Settings::new(set), tasks: Vec::new(), observer: None, fault }
     }
 

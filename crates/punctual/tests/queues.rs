@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 
-use common::{cpu, execute, start, start_with, turn, MS};
+use common::{execute, start, start_with, turn, two_cpus, MS};
 use punctual::{Barrier, Condvar, LockError, Mutex, Policy, Punctual, Semaphore, Time, WaitError};
-use punctual_test_support::{comes_true, ignored};
+use punctual_test_support::comes_true;
 
 /// A mutex with the condition variable of what it protects.
 #[derive(Default)]
@@ -229,10 +229,7 @@ fn an_ordinary_thread_releases_what_tasks_acquire() {
 fn tasks_on_two_cpus_exchange_units_and_meet() {
     const ROUNDS: u32 = 200;
     let _turn = turn();
-    let cpus = [0, cpu()];
-    if cpus[0] == cpus[1] {
-        return ignored("there is one CPU");
-    }
+    let Some(cpus) = two_cpus() else { return };
     let ended = Arc::new(AtomicU32::new(0));
     let set = || {
         // Each waits for the other's unit, and both for each other.
@@ -264,10 +261,7 @@ fn tasks_on_two_cpus_exchange_units_and_meet() {
 #[test]
 fn a_task_that_cannot_lock_its_mutex_again_does_not_unlock_it() {
     let _turn = turn();
-    let cpus = [0, cpu()];
-    if cpus[0] == cpus[1] {
-        return ignored("there is one CPU");
-    }
+    let Some(cpus) = two_cpus() else { return };
     let ended = Arc::new(AtomicU32::new(0));
     let set = || {
         let monitor = Arc::new(Monitor::<u32>::default());

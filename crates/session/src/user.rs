@@ -175,7 +175,7 @@ fn with_end(event: RunEvent, threads: &mut Vec<Thread>) -> RunEvent {
     let thread = &mut threads[place];
     thread.reported = true;
     let Some(how) = thread.how.get().cloned() else { return RunEvent::Ended { task, how } };
-    // Nothing more is to be known of it.
+    // It is not asked about again.
     threads.swap_remove(place);
     RunEvent::Ended { task, how }
 }

@@ -240,6 +240,19 @@ pub struct TaskSpec {
 }
 
 impl TaskSet {
+    /// A set on these CPUs, each a domain, to which tasks are added.
+    #[must_use]
+    pub fn without_tasks(cpus: impl IntoIterator<Item = u32>, policy: PolicySpec) -> TaskSet {
+        TaskSet {
+            domains: cpus.into_iter().map(DomainSpec::of_cpu).collect(),
+            policy,
+            duration: None,
+            tasks: Vec::new(),
+            groups: Vec::new(),
+            budget_groups: Vec::new(),
+        }
+    }
+
     /// The policy of a group, by its index; `None`: of group 0.
     #[must_use]
     pub fn policy_of(&self, group: Option<usize>) -> &PolicySpec {

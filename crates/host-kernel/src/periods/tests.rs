@@ -52,6 +52,19 @@ fn over(n: u64, end: End, at: u64) -> KeyedEvent {
 }
 
 #[test]
+fn a_task_that_has_left_lends_nothing() {
+    let set = set("{ spin = \"1ms\" }");
+    let mut domain = domain_of(&set);
+    domain.joins(1, &set.tasks[0]);
+    domain.joined(1, Some(1));
+    domain.records(&[Record { small: 1, ..record(kind::TASK_ADD, 0, 0) }]);
+    domain.records(&[record(kind::TASK_LEND, MS, 1)]);
+    assert_eq!(domain.tasks[&1].lenders, 1);
+    domain.left(0, &mut |_| {});
+    assert_eq!(domain.tasks[&1].lenders, 0);
+}
+
+#[test]
 fn a_number_is_of_the_task_that_was_added_with_it_last() {
     let set = set("{ spin = \"1ms\" }");
     let added = |number| [Record { small: number, ..record(kind::TASK_ADD, 0, 0) }];

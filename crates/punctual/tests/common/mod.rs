@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual::{Admitted, Error, ErrorKind, Punctual, Running};
-use punctual_test_support::{comes_true, execute_briefly, missing, LIVENESS};
+use punctual_test_support::{comes_true, execute_briefly, ignored, missing, LIVENESS};
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
@@ -15,6 +15,16 @@ pub const MS: Duration = Duration::from_millis(1);
 /// The CPU that tests run on: the last one, so that the first is left to the machine.
 pub fn cpu() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get()) as u32 - 1
+}
+
+/// The first CPU and that one; `None`, which is reported as ignored, where they are one.
+pub fn two_cpus() -> Option<[u32; 2]> {
+    let cpus = [0, cpu()];
+    if cpus[0] == cpus[1] {
+        ignored("there is one CPU");
+        return None;
+    }
+    Some(cpus)
 }
 
 /// Tests of one binary take turns.
