@@ -264,13 +264,15 @@ fn a_task_that_cannot_lock_its_mutex_again_does_not_unlock_it() {
     let Some(cpus) = two_cpus() else { return };
     let ended = Arc::new(AtomicU32::new(0));
     let set = || {
-        let monitor = Arc::new(Monitor::<u32>::default());
+        let monitor = Arc::new(Monitor::<()>::default());
         let refused = Arc::new(AtomicU32::new(0));
         let mut set = Punctual::on_cpus(cpus);
+        let locked = Arc::new(AtomicU32::new(0));
         let (waited, at, done) = (monitor.clone(), refused.clone(), ended.clone());
+        let first = locked.clone();
         set.add("waits").cpu(cpus[0]).period(10 * MS).budget(2 * MS).spawn(move |task| {
-            let mut held = waited.mutex.lock(task).expect("it is free");
-            *held = 1;
+            let held = waited.mutex.lock(task).expect("it is free");
+            first.store(1, SeqCst);
             let error = waited.changed.wait(held).err();
             at.store(1, SeqCst);
             assert_eq!(error, Some(WaitError::Lock(LockError::OtherCpu)));
@@ -278,10 +280,14 @@ fn a_task_that_cannot_lock_its_mutex_again_does_not_unlock_it() {
         });
         let done = ended.clone();
         set.add("holds").cpu(cpus[1]).period(10 * MS).budget(2 * MS).spawn(move |task| {
+            // No try before: even one that is given back at once is in the way of the other's lock.
+            while locked.load(SeqCst) == 0 {
+                std::thread::sleep(MS);
+            }
             let held = loop {
                 match monitor.mutex.try_lock(task) {
-                    Some(held) if *held == 1 => break held,
-                    _ => std::thread::sleep(MS),
+                    Some(held) => break held,
+                    None => std::thread::sleep(MS),
                 }
             };
             while refused.load(SeqCst) == 0 {
