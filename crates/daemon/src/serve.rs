@@ -58,12 +58,13 @@ pub fn serve(
     let cpus = options.cpus.iter().copied().filter(|&cpu| access.has_cpu(cpu));
     let (host, why) = choose(options.host, cpus)?;
     let reservations = Arc::new(Reservations::new(options.cpus.clone(), access, host));
-    let listening = Listening::at(&options.socket)?;
     let failed = |e: io::Error| {
         Diagnostic::refused("the service cannot run", e, "see the limits of this process")
     };
+    // Before clients can connect: one that can may have the configuration read again.
     let stop = on_signals(&[SIGTERM, SIGINT]).map_err(failed)?;
     let reload = on_signals(&[SIGHUP]).map_err(failed)?;
+    let listening = Listening::at(&options.socket)?;
     listening.listener.set_nonblocking(true).map_err(failed)?;
     // Where no systemd waits for it, nothing happens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
