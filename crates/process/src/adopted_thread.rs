@@ -37,7 +37,10 @@ const BACKGROUND: i32 = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;
 #[derive(Debug)]
 pub struct AdoptedThread {
     pidfd: OwnedFd,
+    /// The dispatcher's: no other thread reads it (exec_clock.rs).
     clock: File,
+    /// The housekeeper's.
+    own_clock: File,
     mask: sched::Mask,
     record: AdoptedThreadRecord,
     journal: Journal,
@@ -58,26 +61,28 @@ pub fn adopt_thread(
     adopt::refuse_guardian(journal, pid)?;
     privilege::check_target(tid)?;
     let found = || {
-        let clock = exec_clock::open_in(pid, tid)?;
+        let clocks = (exec_clock::open_in(pid, tid)?, exec_clock::open_in(pid, tid)?);
         let start = Stat::of_thread(pid, tid)?.start;
         let attr = sched::Attributes::of(tid).ok()?;
         let affinity = sched::affinity(tid).ok()?;
         // It has not ended, so all of this is of one thread.
-        exec_clock::read_file(&clock)?;
-        Some((clock, ThreadRecord { tid, start, attr, affinity }))
+        exec_clock::read_file(&clocks.0).and(exec_clock::read_file(&clocks.1))?;
+        Some((clocks, ThreadRecord { tid, start, attr, affinity }))
     };
-    let (clock, thread) = found().filter(|_| !pidfd::has_ended(&pidfd)).ok_or_else(|| {
-        Diagnostic::usage(
-            format!("process {pid} has no thread {tid}"),
-            "give the number of one of its threads (ps -L -p PID)",
-        )
-        .with_errno(libc::ESRCH)
-    })?;
+    let ((clock, own_clock), thread) =
+        found().filter(|_| !pidfd::has_ended(&pidfd)).ok_or_else(|| {
+            Diagnostic::usage(
+                format!("process {pid} has no thread {tid}"),
+                "give the number of one of its threads (ps -L -p PID)",
+            )
+            .with_errno(libc::ESRCH)
+        })?;
     let mask = sched::only(cpu);
     let pinned = tid != pid && sched::affinity(pid).is_ok_and(|first| first == mask);
     let record = AdoptedThreadRecord { process, at: proc::ticks_now(), cpu, pinned, thread };
     journal.write(&Entry::AdoptedThread { thread: record.clone() })?;
-    let adopted = AdoptedThread { pidfd, clock, mask, record, journal: journal.clone() };
+    let journal = journal.clone();
+    let adopted = AdoptedThread { pidfd, clock, own_clock, mask, record, journal };
     // Off its CPU at a real-time level it would be charged late.
     let parked = sched::set(tid, PARKED, 0).and_then(|()| sched::set_affinity(tid, &adopted.mask));
     if let Err(e) = parked {
@@ -103,13 +108,18 @@ impl AdoptedThread {
     }
 
     /// Its CPU time, ns; `None` when it has ended, and then what has become of it is demoted. As
-    /// long as it executes on another CPU, late by up to a tick. Real-time safe.
+    /// long as it executes on another CPU, late by up to a tick. For one thread, the dispatcher.
+    /// Real-time safe.
     pub fn clock(&self) -> Option<u64> {
-        let clock = exec_clock::read_file(&self.clock);
-        if clock.is_none() {
+        self.read(&self.clock)
+    }
+
+    fn read(&self, clock: &File) -> Option<u64> {
+        let time = exec_clock::read_file(clock);
+        if time.is_none() {
             self.demote_successor();
         }
-        clock
+        time
     }
 
     /// After execve it has the number of the process, and its level: no first thread has these of
@@ -154,7 +164,8 @@ impl AdoptedThread {
     /// Whether it has ended. Not real-time safe.
     pub fn has_ended(&self) -> bool {
         let is_dead = |stat: Stat| matches!(stat.state, 'Z' | 'X');
-        self.clock().is_none() || Stat::of_thread(self.process(), self.tid()).is_none_or(is_dead)
+        self.read(&self.own_clock).is_none()
+            || Stat::of_thread(self.process(), self.tid()).is_none_or(is_dead)
     }
 
     /// Restores it, what it has become, and the threads and processes that it created; what could

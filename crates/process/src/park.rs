@@ -88,16 +88,16 @@ impl Park {
         either!(self, p => p.usage_ns())
     }
 
-    /// Whether all of it has stopped. Not real-time safe with stop signals.
+    /// Whether all of it has stopped. Not real-time safe.
     pub fn is_parked(&self) -> io::Result<bool> {
         match self {
-            Self::Freezer(c) => c.is_frozen(),
+            Self::Freezer(c) => c.looks_frozen(),
             Self::Stop(s) => Ok(s.is_stopped()),
         }
     }
 
     /// Whether all of it has stopped, if one system call can tell: `None` with stop signals.
-    /// Real-time safe.
+    /// For the dispatcher. Real-time safe.
     pub fn stands_still(&self) -> Option<bool> {
         match self {
             // A group that is gone has no processes.
