@@ -2,8 +2,8 @@
 
 use punctual_diagnostic::{Diagnostic, Place};
 use punctual_session::results::PolicyChange;
-use punctual_session::{with_budget, with_policies, RunningSet};
-use punctual_taskset::TaskSet;
+use punctual_session::{with_change, with_policies, RunningSet};
+use punctual_taskset::{TaskChange, TaskSet};
 
 use crate::args::Run;
 use crate::hangup::is_read_again;
@@ -52,8 +52,9 @@ impl<'a> LiveSet<'a> {
         if !running.alive().any(|alive| alive == place) {
             return Err(Diagnostic::usage("that task has ended", "choose another one"));
         }
-        let changed = with_budget(&self.set, place, budget, running.host(), self.overload)?;
-        running.change_budget(place, budget)?;
+        let change = TaskChange::of_budget(budget);
+        let changed = with_change(&self.set, place, &change, running.host(), self.overload)?;
+        running.change(place, &change)?;
         self.set = changed;
         Ok(())
     }

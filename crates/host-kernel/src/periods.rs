@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use punctual_policies::{NewRelease, PeriodBuilder, PeriodParams, ReleaseEvent};
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{TaskChange, TaskSpec};
 use punctual_trace::kind::{self, event};
 use punctual_trace::{JobEnd, Period, Record};
 use punctual_workload::Work;
@@ -261,7 +261,7 @@ impl DomainPeriods {
     /// Another budget, ns, from its next release on.
     pub fn set_budget(&mut self, index: usize, budget: u64) {
         let task = self.tasks.get_mut(&index).into_iter();
-        task.for_each(|task| task.periods.set_budget(budget));
+        task.for_each(|task| task.periods.change(&TaskChange::of_budget(budget)));
     }
 
     /// Some records are missing here: what stands before is of no release for sure.

@@ -16,7 +16,7 @@ use std::collections::BinaryHeap;
 
 use punctual_dispatcher::{Dispatcher, End, Event, JobId, TaskId, Wait, INFINITE};
 use punctual_policies::{Allocators, LocalDispatcher, NewRelease, PolicySwap, ReleaseEvent};
-use punctual_taskset::Costs;
+use punctual_taskset::{Costs, TaskChange};
 use punctual_workload::{Act, Demand};
 
 use crate::error;
@@ -169,6 +169,30 @@ impl Engine {
             Diagnostic::usage(cause, "report it with the task set")
         })?;
         self.instant(at, watcher)
+    }
+
+    /// Gives the task with this index in the set other parameters at `at`, ns, after all else of
+    /// that time; whether it is a task of this engine.
+    pub(crate) fn change<W: Watcher>(
+        &mut self,
+        at: u64,
+        index: usize,
+        change: &TaskChange,
+        watcher: &mut W,
+    ) -> Result<bool, Diagnostic> {
+        let Some(slot) = self.tasks.iter().position(|task| task.index() as usize == index) else {
+            return Ok(false);
+        };
+        self.run(at, watcher)?;
+        self.instant(at, watcher)?;
+        let mut gsi = LocalDispatcher::new(&mut self.dispatcher, at);
+        self.allocators.change(&mut gsi, TaskId(slot as u32), change).map_err(|e| {
+            let cause = format!("task {index} takes no other parameters: {e}");
+            Diagnostic::usage(cause, "use a policy whose jobs are reservations, such as edf")
+        })?;
+        self.tasks[slot].change(change);
+        self.instant(at, watcher)?;
+        Ok(true)
     }
 
     fn instant<W: Watcher>(&mut self, now: u64, watcher: &mut W) -> Result<(), Diagnostic> {

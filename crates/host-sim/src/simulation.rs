@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::Dispatcher;
 use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher, PolicySwap};
-use punctual_taskset::{Costs, DomainId, TaskSet};
+use punctual_taskset::{Costs, DomainId, TaskChange, TaskSet};
 use punctual_trace::{Interval, Period, PolicyStop, Record, TraceSink};
 
 use crate::engine::{Count, Engine};
@@ -161,6 +161,27 @@ impl Simulation {
         }
         self.set = to.clone();
         Ok(())
+    }
+
+    /// Gives the task with this index in the set other parameters, from its next release on, at
+    /// [`now`](Simulation::now), as [`swap_policies`](Simulation::swap_policies). Whether the set
+    /// still fits is the caller's.
+    ///
+    /// # Errors
+    /// Its policy makes each job by itself; there is no such task. Nothing is changed then.
+    pub fn change<W: Watcher>(
+        &mut self,
+        task: usize,
+        change: &TaskChange,
+        watcher: &mut W,
+    ) -> Result<(), Diagnostic> {
+        let at = self.engines.iter().map(Engine::now).max().unwrap_or(0).max(self.reached);
+        for engine in &mut self.engines {
+            if engine.change(at, task, change, watcher)? {
+                return Ok(());
+            }
+        }
+        Err(Diagnostic::usage(format!("there is no task {task}"), "name one of the set"))
     }
 
     /// The time that every CPU reached, ns.

@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::End;
 use punctual_policies::{NewRelease, PeriodBuilder, PeriodParams};
-use punctual_taskset::{Body, Spin, Step, TaskSpec};
+use punctual_taskset::{Body, Spin, Step, TaskChange, TaskSpec};
 use punctual_trace::Period;
 use punctual_workload::{Act, Demand, Script};
 
@@ -61,6 +61,11 @@ impl Task {
     /// Its place in the task set.
     pub(crate) fn index(&self) -> u32 {
         self.periods.params().task
+    }
+
+    /// It has other parameters from its next release on.
+    pub(crate) fn change(&mut self, change: &TaskChange) {
+        self.periods.change(change);
     }
 
     /// Its next step at `now`, when it has the CPU.

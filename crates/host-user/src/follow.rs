@@ -148,7 +148,7 @@ impl Engine {
         let report = Report::NotReleased {
             first: m.periods.lost(first),
             count,
-            interval: m.periods.params().period,
+            interval: m.periods.next_params().period,
         };
         self.reports.send(report, &m.unreported);
     }

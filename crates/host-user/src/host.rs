@@ -18,7 +18,7 @@ use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::futex;
 use punctual_sys::memory::{Extent, MemoryLock};
-use punctual_taskset::{DomainId, TaskSet};
+use punctual_taskset::{DomainId, TaskChange, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::Spinner;
 
@@ -250,12 +250,12 @@ impl Host {
         }
     }
 
-    /// Gives a task another budget, ns, from its next release on. Admission is the caller's, and
+    /// Gives a task other parameters, from its next release on. Admission is the caller's, and
     /// that its policy is one of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
     ///
     /// # Errors
     /// The task's engine takes no command now.
-    pub fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
+    pub fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
         let Some(task) = self.tasks.get(&index) else { return Ok(()) };
         let engine = &mut self.engines[task.engine];
         if !engine.has_room(1) {
@@ -264,7 +264,7 @@ impl Host {
                 "try again",
             ));
         }
-        engine.send(Command::ChangeBudget(index, budget));
+        engine.send(Command::Change(index, *change));
         engine.doorbell.ring();
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Makes a task's periods from what a host observes of its releases.
 
-use punctual_taskset::{Body, TaskSpec};
+use punctual_taskset::{Body, TaskChange, TaskSpec};
 use punctual_trace::{has_slept, JobEnd, Period, NEVER};
 
 /// What stays the same from release to release. Times are ns.
@@ -57,6 +57,8 @@ pub struct NewRelease {
 #[derive(Debug, Clone, Copy)]
 pub struct PeriodBuilder {
     params: PeriodParams,
+    /// Those of the next release, if they are others.
+    changed: Option<PeriodParams>,
     /// The task calls `wait_period`; learned from its first call on some hosts.
     waits: bool,
     /// The latest release, until its period was returned.
@@ -71,12 +73,25 @@ impl PeriodBuilder {
     /// Of a task without a release yet. `waits`: it calls `wait_period`, as far as is known.
     pub fn new(params: PeriodParams, waits: bool) -> PeriodBuilder {
         let latest = Period::unjudged(params.task, 0, 0, params.deadline, params.budget);
-        PeriodBuilder { params, waits, open: false, ended: false, suspended: 0, latest }
+        PeriodBuilder {
+            params,
+            changed: None,
+            waits,
+            open: false,
+            ended: false,
+            suspended: 0,
+            latest,
+        }
     }
 
-    /// What stays the same.
+    /// What stays the same, as of the latest release.
     pub fn params(&self) -> &PeriodParams {
         &self.params
+    }
+
+    /// The same of the next release.
+    pub fn next_params(&self) -> &PeriodParams {
+        self.changed.as_ref().unwrap_or(&self.params)
     }
 
     /// The latest release: as far as it is known.
@@ -84,9 +99,12 @@ impl PeriodBuilder {
         &self.latest
     }
 
-    /// The task has another budget, ns, from its next release on.
-    pub fn set_budget(&mut self, budget: u64) {
-        self.params.budget = budget;
+    /// The task has other parameters from its next release on.
+    pub fn change(&mut self, change: &TaskChange) {
+        let mut to = *self.next_params();
+        (to.period, to.deadline) = change.times(to.period, to.deadline);
+        to.budget = change.budget.unwrap_or(to.budget);
+        self.changed = Some(to);
     }
 
     /// The task has called `wait_period`.
@@ -149,6 +167,7 @@ impl PeriodBuilder {
     pub fn released(&mut self, next: NewRelease) -> Option<Period> {
         let NewRelease { number, release, deadline, assigned } = next;
         let period = self.close();
+        self.params = self.changed.take().unwrap_or(self.params);
         self.open = true;
         self.ended = false;
         self.suspended = 0;
@@ -156,11 +175,14 @@ impl PeriodBuilder {
         period
     }
 
-    /// Release `number`, which was never made. Its times follow from those of the latest release.
+    /// Release `number`, which was never made. Its times follow from those of the latest release,
+    /// which the next one follows at the distance that it had before any change.
     pub fn lost(&self, number: u64) -> Period {
-        let PeriodParams { task, period, deadline, budget, .. } = self.params;
-        let since = number.saturating_sub(self.latest.number).saturating_mul(period);
-        let release = self.latest.release.saturating_add(since);
+        let PeriodParams { task, period, deadline, budget, .. } = *self.next_params();
+        let since = number.saturating_sub(self.latest.number);
+        let first = self.params.period.saturating_mul(since.min(1));
+        let others = period.saturating_mul(since.saturating_sub(1));
+        let release = self.latest.release.saturating_add(first).saturating_add(others);
         Period::lost(task, number, release, release.saturating_add(deadline), budget)
     }
 

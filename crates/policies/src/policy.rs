@@ -1,7 +1,7 @@
 //! What a policy is: it receives the events of a group's members, and issues their jobs.
 
 use punctual_dispatcher::{End, For, TaskId};
-use punctual_taskset::{PolicySpec, TaskSpec, Window};
+use punctual_taskset::{PolicySpec, TaskChange, TaskSpec, Window};
 
 use crate::Context;
 
@@ -184,6 +184,13 @@ impl MemberParams {
             mandatory: spec.mandatory,
             promotion: spec.promotion,
         }
+    }
+
+    /// Gives a task other parameters.
+    pub(crate) fn change(&mut self, change: &TaskChange) {
+        (self.period, self.deadline) = change.times(self.period, self.deadline);
+        self.budget = change.budget.unwrap_or(self.budget);
+        self.priority = change.priority.unwrap_or(self.priority);
     }
 
     /// Its number in the dispatcher; [`TaskId::NONE`] of a server.

@@ -1,7 +1,7 @@
 //! Other policies for groups, while their tasks run.
 
 use punctual_dispatcher::{Refusal, TaskId};
-use punctual_taskset::{PolicySpec, TaskSet};
+use punctual_taskset::{PolicySpec, TaskChange, TaskSet};
 
 use crate::at_work::AtWork;
 use crate::error::refused;
@@ -89,28 +89,30 @@ impl Allocators {
         }
     }
 
-    /// Gives a task with a reservation of its own another budget, ns, from its next release on.
+    /// Gives a task with a reservation of its own other parameters, from its next release on, which
+    /// comes when it was due.
     ///
     /// # Errors
     /// [`Refusal::Nothing`] for a task whose releases its policy makes job by job; the dispatcher's
-    /// refusal of the budget. The budget is unchanged then.
-    pub fn change_budget(
+    /// refusal of the parameters. They are unchanged then.
+    pub fn change(
         &mut self,
         gsi: &mut dyn Gsi,
         task: TaskId,
-        budget: u64,
+        change: &TaskChange,
     ) -> Result<(), Refusal> {
         let s = self.slot_of(task).ok_or(Refusal::Nothing)?;
         let slot = &mut self.slots[s];
         let Phase::Reserved(r) = slot.phase else { return Err(Refusal::Nothing) };
-        let before = std::mem::replace(&mut slot.member.budget, budget);
+        let before = slot.member;
+        slot.member.change(change);
         let policy = self.at_work[slot.next_by as usize].policy.as_ref();
         let changed = match standing(slot, policy).filter(|_| policy.rows(&slot.member) == 0) {
             Some(to) => gsi.change_reservation(r, &to),
             None => Err(Refusal::Nothing),
         };
         if changed.is_err() {
-            slot.member.budget = before;
+            slot.member = before;
         }
         changed
     }

@@ -10,7 +10,7 @@ use punctual_trace::TaskEnd;
 
 use crate::error::run_has_ended;
 use crate::supervisor::{ask, Request};
-use crate::Error;
+use crate::{Error, Parameters};
 
 /// The way to the supervisor of a set; empty until the set is started.
 #[derive(Clone, Default)]
@@ -122,9 +122,21 @@ impl<T> TaskHandle<T> {
     /// The budget is out of range or does not fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)):
     /// nothing is changed then. The run or the task has ended.
     pub fn set_budget(&self, budget: Duration) -> Result<(), Error> {
+        self.change(&Parameters::new().budget(budget))
+    }
+
+    /// Changes the task's period, budget, deadline and priority, from its next release on, which
+    /// comes when it was due, if the set still fits then. Under fixed priorities jobs that are in
+    /// flight at a change may miss their deadlines. What a task gives up counts as free at once:
+    /// give it to another task after the next release of this one.
+    ///
+    /// # Errors
+    /// A value is out of its range; the set does not fit
+    /// ([`ErrorKind::NotAdmitted`](crate::ErrorKind)); a host that changes budgets alone, or
+    /// nothing. Nothing is changed then. The run or the task has ended.
+    pub fn change(&self, parameters: &Parameters) -> Result<(), Error> {
         let place = self.remote.place()?;
-        let ns = u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX);
-        self.remote.ask(|answer| Request::ChangeBudget(place, ns, answer))?
+        self.remote.ask(|answer| Request::Change(place, parameters.0, answer))?
     }
 
     /// The task's figures so far.

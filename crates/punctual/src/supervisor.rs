@@ -14,7 +14,7 @@ use punctual_session as session;
 use punctual_session::results::Results;
 use punctual_session::{Entry, StartOutcome};
 use punctual_sys::sched::Attributes;
-use punctual_taskset::{DomainId, TaskSet, TaskSpec};
+use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::declare::{check_among, session_of_running, Settings};
@@ -31,8 +31,8 @@ pub(crate) enum Request {
     Add(Box<Declared>, Sender<Result<(), Error>>),
     /// The task at this place is to end.
     StopTask(usize, Sender<Result<(), Error>>),
-    /// The task at this place gets this budget, ns.
-    ChangeBudget(usize, u64, Sender<Result<(), Error>>),
+    /// The task at this place gets other parameters.
+    Change(usize, TaskChange, Sender<Result<(), Error>>),
     /// A thread of the program is to become a task on this CPU.
     PrepareEntry(DomainId, Sender<Result<Entry, Error>>),
     WhenDone(Sender<()>),
@@ -205,8 +205,8 @@ impl Supervisor {
         match request {
             Request::Add(task, answer) => drop(answer.send(self.add(*task))),
             Request::StopTask(place, answer) => drop(answer.send(self.stop_task(place))),
-            Request::ChangeBudget(place, budget, answer) => {
-                drop(answer.send(self.change_budget(place, budget)))
+            Request::Change(place, change, answer) => {
+                drop(answer.send(self.change(place, &change)))
             }
             Request::PrepareEntry(domain, answer) => {
                 drop(answer.send(self.running.prepare_entry(domain)))
@@ -244,15 +244,15 @@ impl Supervisor {
         }
     }
 
-    fn change_budget(&mut self, place: usize, budget: u64) -> Result<(), Error> {
+    fn change(&mut self, place: usize, change: &TaskChange) -> Result<(), Error> {
         if !self.tasks.contains_key(&place) {
             return Err(task_has_ended());
         }
         let Settings { set, host, overload, .. } = &self.settings;
         let alive = TaskSet { tasks: self.specs().cloned().collect(), ..set.clone() };
         let among_alive = self.tasks.range(..place).count();
-        let changed = session::with_budget(&alive, among_alive, budget, *host, *overload)?;
-        self.running.change_budget(place, budget)?;
+        let changed = session::with_change(&alive, among_alive, change, *host, *overload)?;
+        self.running.change(place, change)?;
         let spec = changed.tasks[among_alive].clone();
         self.tasks.entry(place).and_modify(|task| task.spec = spec);
         Ok(())

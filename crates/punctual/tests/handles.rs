@@ -5,10 +5,11 @@ mod common;
 use std::cell::RefCell;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use common::{class, cpu, execute, executed, start, turn, MS};
-use punctual::{ErrorKind, Punctual, Running, Task, TaskEnd};
+use punctual::{ErrorKind, Parameters, Punctual, Released, Running, Task, TaskEnd};
 use punctual_test_support::{comes_true, execute_briefly};
 
 /// A set of one task that works all the time.
@@ -153,6 +154,58 @@ fn a_budget_changes_while_the_task_runs_unless_it_does_not_fit() {
     let results = running.stop().expect("it runs").results;
     let greedy = results.tasks.iter().find(|t| t.name == "greedy").expect("it was there");
     assert!(greedy.received_ns > 0);
+}
+
+#[test]
+fn a_period_changes_while_the_task_runs_and_its_deadline_follows() {
+    let _turn = turn();
+    let Some(running) = start(with_worker) else { return };
+    let seen = Arc::new(Mutex::new(Vec::<Released>::new()));
+    let in_task = seen.clone();
+    let servo = running.task("servo").period(10 * MS).budget(MS);
+    let servo = servo.spawn(move |task| {
+        for release in task.releases() {
+            in_task.lock().expect("none panics").push(release);
+        }
+    });
+    let servo = servo.expect("it fits");
+    let length = |release: &Released| release.deadline - release.release;
+    let latest = || seen.lock().expect("none panics").last().map(length);
+    assert!(comes_true(|| latest() == Some(10 * MS)));
+    let same = Parameters::new();
+    for wrong in [
+        same.deadline(11 * MS),
+        same.period(MS / 1000),
+        same.period(Duration::MAX),
+        same.budget(Duration::ZERO),
+        same.deadline(MS / 2),
+    ] {
+        let refusal = servo.change(&wrong).expect_err("out of its range");
+        assert_eq!(refusal.kind, ErrorKind::Usage, "{wrong:?}: {refusal}");
+        assert!(refusal.cause.contains("servo"), "{refusal}");
+    }
+    let refusal = servo.change(&same.period(20 * MS).budget(19 * MS)).expect_err("no room");
+    assert_eq!(refusal.kind, ErrorKind::NotAdmitted);
+    servo.change(&same.period(15 * MS).budget(2 * MS)).expect("it fits");
+    assert!(comes_true(|| latest() == Some(15 * MS)));
+    servo.change(&same.deadline(8 * MS).priority(3)).expect("it fits");
+    assert!(comes_true(|| latest() == Some(8 * MS)));
+    servo.stop().expect("it lives");
+    servo.join().expect("it returns");
+    let all = seen.lock().expect("none panics");
+    let lengths: Vec<_> = all.iter().map(length).collect();
+    let changes = lengths.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert_eq!((lengths[0], changes), (10 * MS, 2), "neither sooner nor partly: {lengths:?}");
+    for pair in all.windows(2) {
+        // Of the releases in between, which were lost, some may be of either period.
+        let (count, time) =
+            ((pair[1].number - pair[0].number) as u32, pair[1].release - pair[0].release);
+        let short = if length(&pair[0]) == 10 * MS { 10 * MS } else { 15 * MS };
+        let long = if length(&pair[1]) == 10 * MS { 10 * MS } else { 15 * MS };
+        let beyond = time - short * count;
+        assert!(beyond <= (long - short) * (count - 1), "{pair:?}");
+        assert_eq!(beyond.as_nanos() % (5 * MS).as_nanos(), 0, "{pair:?}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user as user;
-use punctual_taskset::{DomainId, TaskSet, TaskSpec};
+use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
 
 use crate::results::{DispatcherStats, KernelDispatcherStats};
@@ -88,7 +88,18 @@ pub(crate) trait Driver {
         Err(Diagnostic::usage("this host ends tasks with the run only", "use the user host"))
     }
 
-    /// Gives a task another budget, ns, from its next release on.
+    /// Gives a task other parameters from its next release on.
+    fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
+        if let Some(budget) = change.only_budget() {
+            return self.change_budget(index, budget);
+        }
+        Err(Diagnostic::usage(
+            "this host changes neither periods, deadlines nor priorities while it runs",
+            "change budgets alone, or use the user host",
+        ))
+    }
+
+    /// The same, for hosts that change budgets, ns, alone.
     fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
         let _ = (index, budget);
         Err(Diagnostic::usage("this host changes no budget while it runs", "use the user host"))

@@ -11,7 +11,6 @@
 
 mod admitted;
 mod baseline;
-mod budget_change;
 mod driver;
 mod kernel;
 mod options;
@@ -20,12 +19,12 @@ pub mod results;
 mod running;
 mod service;
 mod sim;
+mod task_change;
 mod traces;
 mod user;
 
 pub use admitted::{AdmittedSet, Session};
 pub use baseline::Unsupported;
-pub use budget_change::with_budget;
 pub use driver::{Execution, ThreadBody};
 pub use options::RunOptions;
 pub use policy_change::{with_policies, ChangedPolicies};
@@ -35,4 +34,5 @@ pub use punctual_trace::Interval;
 pub use punctual_trace::RunEvent;
 pub use results::HostKind;
 pub use running::{NamedEvent, RunOutcome, RunningSet, StartOutcome};
+pub use task_change::with_change;
 pub use traces::TraceFiles;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{Entry, NoIdle};
-use punctual_taskset::{DomainId, TaskSet, TaskSpec};
+use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
 
@@ -228,13 +228,15 @@ impl RunningSet {
         self.driver.stop_task(place as u32)
     }
 
-    /// Gives the task at this place another budget, ns, from its next release on. Admission is the
-    /// caller's, and that the policy is `edf`, `rm`, `dm` or `fp`.
+    /// Gives the task at this place other parameters from its next release on, which comes when it
+    /// was due. Admission is the caller's ([`with_change`](crate::with_change)).
     ///
     /// # Errors
-    /// A host that changes no budget while it runs.
-    pub fn change_budget(&mut self, place: usize, budget: u64) -> Result<(), Diagnostic> {
-        self.driver.change_budget(place as u32, budget)
+    /// A host that does not change this while it runs.
+    pub fn change(&mut self, place: usize, change: &TaskChange) -> Result<(), Diagnostic> {
+        self.driver.change(place as u32, change)?;
+        self.tasks.collector.change(place, change);
+        Ok(())
     }
 
     /// Gives groups the policies that they have in `to`, which otherwise is `from`, the set as it

@@ -9,7 +9,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{EngineCost, EngineReading, Entry, Host, HostOptions};
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{DomainId, TaskSet, TaskSpec};
+use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::driver::{Driver, Execution, HostFigures, HostOutcome, ThreadBody};
@@ -113,8 +113,8 @@ impl Driver for UserDriver {
         self.host.stop_task(index)
     }
 
-    fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
-        self.host.change_budget(index, budget)
+    fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
+        self.host.change(index, change)
     }
 
     fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {

@@ -7,6 +7,7 @@
 
 mod arrival;
 mod arrival_gaps;
+mod change;
 mod checks;
 mod costs;
 mod cpus;
@@ -41,6 +42,7 @@ mod work;
 mod write;
 
 pub use arrival_gaps::ArrivalGaps;
+pub use change::TaskChange;
 pub use checks::{
     LARGEST_CPU, LARGEST_PID, LEAST_PERIOD, LONGEST_NAME, MOST_BUDGET_GROUPS, MOST_GROUPS,
     MOST_LEVELS,

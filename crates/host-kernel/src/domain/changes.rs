@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Refusal, TaskId};
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{TaskChange, TaskSpec};
 
 use super::Domain;
 use crate::diagnostics::{not_done_here, OTHERS};
@@ -110,7 +110,8 @@ impl Domain<'_> {
     /// the caller has ruled that out.
     pub(super) fn change_budget(&mut self, index: usize, budget: u64) {
         if let Some(task) = self.members.number(index) {
-            let _ = self.allocators.change_budget(&mut self.gsi, task, budget);
+            let change = TaskChange::of_budget(budget);
+            let _ = self.allocators.change(&mut self.gsi, task, &change);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The control side's commands: tasks are added, changed and removed between two instants.
 
 use punctual_policies::LocalDispatcher;
+use punctual_taskset::TaskChange;
 use punctual_trace::Record;
 
 use super::Engine;
@@ -18,8 +19,8 @@ pub enum Command {
     Gone(u32),
     /// Groups have other policies from now on.
     Swap(Box<EngineSwap>),
-    /// The task with this index has this budget, ns, from its next release on.
-    ChangeBudget(u32, u64),
+    /// The task with this index has other parameters from its next release on.
+    Change(u32, TaskChange),
 }
 
 impl Engine {
@@ -45,9 +46,9 @@ impl Engine {
                     self.swap(&mut swap, now);
                     self.notices.send(Notice::Swapped(swap));
                 }
-                Command::ChangeBudget(index, budget) => {
+                Command::Change(index, change) => {
                     if let Some(i) = self.slot_of(index) {
-                        self.change_budget(i, budget, now);
+                        self.change(i, &change, now);
                     }
                 }
             }
@@ -63,15 +64,14 @@ impl Engine {
             .position(|m| m.as_deref().is_some_and(|m| m.periods.params().task == index))
     }
 
-    fn change_budget(&mut self, i: usize, budget: u64, now: u64) {
+    fn change(&mut self, i: usize, change: &TaskChange, now: u64) {
         let Engine { dispatcher, allocators, members, .. } = self;
         let Some(m) = members[i].as_deref_mut() else { return };
-        // The control side has checked the budget and the policy, so that nothing refuses it.
-        if allocators
-            .change_budget(&mut LocalDispatcher::new(dispatcher, now), m.task, budget)
-            .is_ok()
-        {
-            m.periods.set_budget(budget);
+        // The control side has checked the parameters and the policy, so that nothing refuses them.
+        let mut gsi = LocalDispatcher::new(dispatcher, now);
+        if allocators.change(&mut gsi, m.task, change).is_ok() {
+            m.periods.change(change);
+            let budget = m.periods.next_params().budget;
             m.grain = if m.confined { m.grain.min(budget) } else { budget };
         }
     }

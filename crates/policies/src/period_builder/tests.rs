@@ -55,6 +55,21 @@ fn a_program_that_uses_up_its_budget_was_ready() {
 }
 
 #[test]
+fn releases_lost_after_a_change_are_at_their_places_on_both_grids() {
+    let mut b = builder(true);
+    assert_eq!(b.released(release(3)), None);
+    b.change(&TaskChange { period: Some(15 * MS), ..TaskChange::of_budget(2 * MS) });
+    let times = |p: Period| (p.release / MS, (p.deadline - p.release) / MS, p.assigned / MS);
+    assert_eq!([4, 5, 6].map(|n| times(b.lost(n))), [(40, 15, 2), (55, 15, 2), (70, 15, 2)]);
+    // The release in flight is of the parameters before.
+    assert_eq!((b.params().budget, b.next_params().budget), (4 * MS, 2 * MS));
+    let of_seventh =
+        NewRelease { number: 7, release: 85 * MS, deadline: 100 * MS, assigned: 2 * MS };
+    assert_eq!(b.released(of_seventh).map(times), Some((30, 10, 4)));
+    assert_eq!(times(b.lost(9)), (115, 15, 2));
+}
+
+#[test]
 fn a_sleep_after_the_jobs_end_is_not_of_the_job() {
     let p = period(builder(true), |b| {
         b.executed(4 * MS);

@@ -12,7 +12,7 @@ use super::figures::Figures;
 use super::groups::Group;
 use super::*;
 use punctual_analysis::{utilization, utilization_of};
-use punctual_taskset::{fmt_ns, Body, ServerKind, Spin, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, Body, ServerKind, Spin, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{Period, PolicyStop};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -126,7 +126,10 @@ pub struct Collector {
 
 #[derive(Debug)]
 struct Task {
+    /// As it was when the task was made.
     info: TaskInfo,
+    /// Its longest period so far, ns.
+    longest: u64,
     begun: bool,
     held: Option<Period>,
     figures: Figures,
@@ -134,7 +137,7 @@ struct Task {
 
 impl Task {
     fn new(info: TaskInfo) -> Task {
-        Task { info, begun: false, held: None, figures: Figures::new() }
+        Task { longest: info.period, info, begun: false, held: None, figures: Figures::new() }
     }
 }
 
@@ -174,6 +177,13 @@ impl Collector {
         }
         self.tasks.insert(self.next_place, Task::new(info));
         self.next_place += 1;
+    }
+
+    /// The task at this place has other parameters from its next release on.
+    pub fn change(&mut self, place: usize, change: &TaskChange) {
+        if let (Some(task), Some(period)) = (self.tasks.get_mut(&place), change.period) {
+            task.longest = task.longest.max(period);
+        }
     }
 
     /// Drops the figures of a task that has ended.
@@ -262,7 +272,7 @@ impl Collector {
             let Some(last) = task.held.take() else {
                 continue;
             };
-            if last.release.saturating_add(task.info.period) <= end {
+            if last.release.saturating_add(task.longest) <= end {
                 task.figures.count(&last, task.info.budget);
             }
         }

@@ -1,6 +1,7 @@
 //! Small runs whose figures are computed by hand.
 
 use super::*;
+use punctual_taskset::TaskChange;
 
 #[test]
 fn the_first_period_and_a_cut_off_last_one_are_left_out() {
@@ -19,6 +20,18 @@ fn the_first_period_and_a_cut_off_last_one_are_left_out() {
     let results = c.snapshot();
     assert_eq!((results.totals.periods, results.totals.missed, results.exit_code()), (2, 0, 0));
     assert_eq!(results.duration_ns, 4_000_000);
+}
+
+#[test]
+fn the_last_period_is_left_out_until_the_longest_that_the_task_had_is_over() {
+    for (end, counted) in [(4_999_999, 1), (5_000_000, 2)] {
+        let mut c = collector();
+        (0..3).for_each(|n| c.record(&period(n)));
+        c.change(0, &TaskChange { period: Some(2_000_000), ..TaskChange::default() });
+        c.change(0, &TaskChange { period: Some(500_000), ..TaskChange::default() });
+        c.finish(end);
+        assert_eq!(c.snapshot().totals.periods, counted, "{end}");
+    }
 }
 
 #[test]

@@ -1,0 +1,66 @@
+//! Other parameters for a task of a set that runs: what is possible, and whether the set still
+//! fits.
+
+use punctual_diagnostic::Diagnostic;
+use punctual_taskset::{fmt_ns, Body, Spin, TaskChange, TaskSet, TaskSpec, DURATION_LIMIT};
+
+use crate::{HostKind, Session};
+
+/// Policies whose jobs are reservations of the core, which takes others while it runs.
+const RESERVED: [&str; 4] = ["edf", "rm", "dm", "fp"];
+
+/// The set with other parameters for the task at `place`, admitted as the set itself was. The
+/// caller then gives the change to [`RunningSet::change`](crate::RunningSet::change).
+///
+/// What the task gives up counts as free at once, although its present release may still use it.
+///
+/// # Errors
+/// A value is out of its range; the task's policy makes each job by itself; the set would not fit
+/// any more, and not `overload`.
+///
+/// # Panics
+/// There is no task at `place`.
+pub fn with_change(
+    set: &TaskSet,
+    place: usize,
+    change: &TaskChange,
+    host: HostKind,
+    overload: bool,
+) -> Result<TaskSet, Diagnostic> {
+    let mut changed = set.clone();
+    let task = &mut changed.tasks[place];
+    change.apply(task);
+    check(task).map_err(|e| e.of_task(&task.name))?;
+    let reserved = RESERVED.contains(&set.policy.name.as_str()) && !set.policy.reclaim;
+    if !reserved || task.group.is_some() || !task.is_released_each_period() {
+        return Err(Diagnostic::usage(
+            "its policy makes each job by itself",
+            "use edf without reclaim, rm, dm or fp, and periodic releases",
+        )
+        .of_task(&task.name));
+    }
+    Session::of_running(changed.clone(), host)?.admit(overload)?;
+    Ok(changed)
+}
+
+/// The ranges that a file may give, too.
+fn check(task: &TaskSpec) -> Result<(), Diagnostic> {
+    let TaskSpec { period, budget, deadline, jitter, .. } = *task;
+    let refuse = |cause: String, help: String| Err(Diagnostic::usage(cause, help));
+    for (key, value) in [("period", period), ("budget", budget), ("deadline", deadline)] {
+        if value >= DURATION_LIMIT {
+            return refuse(format!("the {key} is too long"), "use less than 2^62 ns".to_owned());
+        }
+    }
+    if budget == 0 || budget > deadline {
+        return refuse(
+            format!("a budget of {} is out of range", fmt_ns(budget)),
+            format!("use 1 ns to {}", fmt_ns(deadline)),
+        );
+    }
+    if jitter >= period {
+        let cause = format!("its jitter of {} is not below the period", fmt_ns(jitter));
+        return refuse(cause, "use a longer period".to_owned());
+    }
+    TaskSet::single(period, budget, Body::Spin(Spin::Forever)).deadline(deadline).build().map(drop)
+}
