@@ -149,9 +149,9 @@ struct punctual_spread {
 /* The figures of a task. Its first period and its current one are not counted. */
 struct punctual_task_stats {
 	size_t size;         /* of this structure */
-	uint64_t period;     /* between releases */
+	uint64_t period;     /* between releases, when the task was made */
 	uint64_t budget;     /* of each period, when the task was made */
-	uint64_t deadline;   /* from each release */
+	uint64_t deadline;   /* from each release, when the task was made */
 	uint64_t periods;    /* that were counted */
 	uint64_t misses;     /* of them that missed their deadlines */
 	uint64_t overruns;   /* of them whose budget was used up before the job was done */
@@ -166,6 +166,22 @@ struct punctual_task_stats {
 #define PUNCTUAL_TASK_STATS_INIT \
 	{ sizeof(struct punctual_task_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, { 0, 0, 0, 0 }, \
 	  { 0, 0, 0, 0 } }
+
+/* Other parameters for a task that runs. */
+struct punctual_task_change {
+	size_t size;       /* of this structure */
+	uint64_t period;   /* between releases, at least 100 us; 0: as it is */
+	uint64_t budget;   /* execution time in each period; 0: as it is */
+	uint64_t deadline; /* from each release, at most the period; 0: as it is, or the period */
+	int64_t priority;  /* under PUNCTUAL_FP; with PUNCTUAL_CHANGE_PRIORITY alone */
+	uint32_t flags;    /* PUNCTUAL_CHANGE_PRIORITY */
+	uint32_t reserved;
+};
+
+#define PUNCTUAL_TASK_CHANGE_INIT { sizeof(struct punctual_task_change), 0, 0, 0, 0, 0, 0 }
+
+/* The priority changes, too. */
+#define PUNCTUAL_CHANGE_PRIORITY 1u
 
 /* The figures of a set. */
 struct punctual_stats {
@@ -535,6 +551,26 @@ int punctual_task_set_budget(struct punctual_task *task, uint64_t budget);
  * EFAULT stats is NULL
  */
 int punctual_task_stats(struct punctual_task *task, struct punctual_task_stats *stats);
+
+/*
+ * punctual_task_change - change the period, budget, deadline and priority of a task
+ *
+ * The task has the new parameters from its next release on, which comes when it was due; the
+ * following ones come at the new period from it. A deadline that is the period stays the period
+ * unless another one is given. Under PUNCTUAL_RM, PUNCTUAL_DM and PUNCTUAL_FP jobs that are in
+ * flight at a change may miss their deadlines. What a task gives up counts as free at once: give it
+ * to another task after the next release of this one.
+ *
+ * Errors:
+ * EBUSY the set would not fit; nothing was changed
+ * EINVAL a value is out of its range, or change has no size
+ * EBADF task is no open task
+ * ESRCH the task has ended
+ * ECANCELED the set is closed
+ * E2BIG change has values that this version does not know
+ * EFAULT change is NULL
+ */
+int punctual_task_change(struct punctual_task *task, const struct punctual_task_change *change);
 
 /*
  * punctual_fifo_create - make a FIFO in shared memory

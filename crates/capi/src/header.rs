@@ -22,6 +22,7 @@ use crate::semaphore::*;
 use crate::set::*;
 use crate::stats::*;
 use crate::task::*;
+use crate::task_change::*;
 use crate::thread::*;
 
 /// A type as C writes it.
@@ -68,6 +69,7 @@ types! {
     HandleOfBarrier = "struct punctual_barrier",
     CSemAttr = "struct punctual_sem_attr",
     CSpread = "struct punctual_spread",
+    CTaskChange = "struct punctual_task_change",
     CTaskStats = "struct punctual_task_stats",
     CSetStats = "struct punctual_stats",
 }
@@ -206,6 +208,7 @@ fn the_header_declares_what_is_here() {
         punctual_sem_wait as extern "C" fn(_) -> _,
         punctual_sem_wait_until as extern "C" fn(_, _) -> _,
         punctual_stats as unsafe extern "C" fn(_, _) -> _,
+        punctual_task_change as unsafe extern "C" fn(_, _) -> _,
         punctual_task_close as extern "C" fn(_) -> _,
         punctual_task_command as unsafe extern "C" fn(_, _, _, _) -> _,
         punctual_task_create as unsafe extern "C" fn(_, _, _, _, _) -> _,
@@ -228,6 +231,7 @@ fn the_header_declares_what_is_here() {
         CFifoAttr { size, capacity, flags, reserved }
         CFifoInfo { size, capacity, used, flags, in_use, sole_writer, sole_reader }
         CSemAttr { size, units, maximum }
+        CTaskChange { size, period, budget, deadline, priority, flags, reserved }
         CSpread { count, median, p99, worst }
         CTaskStats {
             size, period, budget, deadline, periods, misses, overruns, unreported, received,
@@ -240,6 +244,7 @@ fn the_header_declares_what_is_here() {
     }
     let flags = [
         ("PUNCTUAL_OVERLOAD", OVERLOAD),
+        ("PUNCTUAL_CHANGE_PRIORITY", CHANGE_PRIORITY),
         ("PUNCTUAL_FIFO_MESSAGES", MESSAGES),
         ("PUNCTUAL_FIFO_PERSISTENT", PERSISTENT),
         ("PUNCTUAL_FIFO_SHARED", SHARED),

@@ -28,6 +28,7 @@ mod set;
 mod shared_table;
 mod stats;
 mod task;
+mod task_change;
 mod thread;
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use punctual::{Error, Overrun, Running, TaskDraft, TaskEnd, TaskHandle, TaskResult};
+use punctual::{Error, Overrun, Parameters, Running, TaskDraft, TaskEnd, TaskHandle, TaskResult};
 
 use crate::current;
 use crate::error::{error, failed, returned};
@@ -84,7 +84,7 @@ pub struct TaskObject {
 pub trait AnyTask: Send + Sync {
     fn wait(&self) -> TaskEnd;
     fn stop(&self) -> Result<(), Error>;
-    fn set_budget(&self, budget: Duration) -> Result<(), Error>;
+    fn change(&self, parameters: &Parameters) -> Result<(), Error>;
     fn results(&self) -> Result<TaskResult, Error>;
 }
 
@@ -97,8 +97,8 @@ impl<T: Send> AnyTask for TaskHandle<T> {
         TaskHandle::stop(self)
     }
 
-    fn set_budget(&self, budget: Duration) -> Result<(), Error> {
-        TaskHandle::set_budget(self, budget)
+    fn change(&self, parameters: &Parameters) -> Result<(), Error> {
+        TaskHandle::change(self, parameters)
     }
 
     fn results(&self) -> Result<TaskResult, Error> {
@@ -224,6 +224,6 @@ pub extern "C" fn punctual_task_stop(task: *mut HandleOfTask) -> c_int {
 
 #[no_mangle]
 pub extern "C" fn punctual_task_set_budget(task: *mut HandleOfTask, budget: u64) -> c_int {
-    let budget = Duration::from_nanos(budget);
-    returned(TASKS.get(task).and_then(|task| Ok(task.handle.set_budget(budget)?)))
+    let parameters = Parameters::new().budget(Duration::from_nanos(budget));
+    returned(TASKS.get(task).and_then(|task| Ok(task.handle.change(&parameters)?)))
 }

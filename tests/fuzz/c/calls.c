@@ -147,12 +147,13 @@ static void call_task(struct stream *in)
 {
 	struct punctual_task_attr attr = PUNCTUAL_TASK_ATTR_INIT;
 	struct punctual_task_stats stats = PUNCTUAL_TASK_STATS_INIT;
+	struct punctual_task_change change = PUNCTUAL_TASK_CHANGE_INIT;
 	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
 	char *const commands[][3] = { { "true", NULL }, { "sleep", "9", NULL }, { "/none", NULL },
 				      { NULL } };
 	struct punctual_task *task;
 
-	switch (stream_byte(in) % 9) {
+	switch (stream_byte(in) % 10) {
 	case 0:
 		choose_thread(in, &attr);
 		checked(punctual_attach(handle(in, held.set), &attr, room(in, held.task)));
@@ -197,6 +198,19 @@ static void call_task(struct stream *in)
 	case 8:
 		stats.size = stream_byte(in) % 8 ? sizeof(stats) : stream_below(in, sizeof(stats));
 		checked(punctual_task_stats(handle(in, held.task), &stats));
+		break;
+	case 9:
+		change.size = stream_byte(in) % 8 ? sizeof(change) : stream_below(in, 64);
+		change.period = stream_byte(in) % 2 ? 0 : stream_number(in);
+		/* So long as its end may be waited for. */
+		if (change.period > 20 * MS && change.period < 1ull << 62)
+			change.period = 20 * MS;
+		change.budget = stream_byte(in) % 2 ? 0 : stream_number(in);
+		change.deadline = stream_byte(in) % 2 ? 0 : stream_number(in);
+		change.priority = (int64_t)stream_number(in);
+		change.flags = stream_below(in, 3);
+		checked(punctual_task_change(handle(in, held.task),
+					     stream_byte(in) % 8 ? &change : NULL));
 		break;
 	}
 }

@@ -13,6 +13,7 @@ int main()
 	struct punctual_task_attr task_attr = PUNCTUAL_TASK_ATTR_INIT;
 	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
 	struct punctual_sem_attr sem_attr = PUNCTUAL_SEM_ATTR_INIT;
+	struct punctual_task_change change = PUNCTUAL_TASK_CHANGE_INIT;
 	struct punctual_period period = {};
 
 	attr.policy = PUNCTUAL_DM;
@@ -24,6 +25,7 @@ int main()
 	struct punctual_sem *sem = nullptr;
 	bool refused = punctual_open(&attr, &set) < 0 &&
 		       punctual_task_create(set, &task_attr, returns, &period, &task) < 0 &&
+		       punctual_task_change(task, &change) < 0 &&
 		       punctual_task_join(task, &end) < 0 && punctual_wait_period(&period) < 0;
 	bool locks = punctual_mutex_create(&mutex) == 0 && punctual_mutex_lock(mutex) < 0 &&
 		     punctual_mutex_destroy(mutex) == 0 &&

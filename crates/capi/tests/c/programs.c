@@ -127,6 +127,72 @@ static void tasks_change_while_they_run(struct punctual *set)
 	FAILS(punctual_task_stats(task, &stats), EBADF);
 }
 
+/* How long the latest period of a task is; 0 before the first. */
+static uint64_t period_length;
+
+static void *measures_its_periods(void *argument)
+{
+	struct punctual_period period;
+
+	while (punctual_wait_period(&period) == 0)
+		__atomic_store_n(&period_length, period.deadline - period.release, __ATOMIC_SEQ_CST);
+	return argument;
+}
+
+static void await_period(uint64_t length)
+{
+	uint64_t until = punctual_clock() + LIVENESS;
+
+	while (__atomic_load_n(&period_length, __ATOMIC_SEQ_CST) != length) {
+		CHECK(punctual_clock() < until);
+		sleep_ms(5);
+	}
+}
+
+static void periods_change_while_the_task_runs(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("periods", 20 * MS, 2 * MS);
+	const struct punctual_task_change same = PUNCTUAL_TASK_CHANGE_INIT;
+	struct punctual_task_change change = same;
+	struct punctual_task *task;
+
+	CHECK(punctual_task_create(set, &attr, measures_its_periods, NULL, &task) == 0);
+	await_period(20 * MS);
+	FAILS(punctual_task_change(NULL, &same), EBADF);
+	FAILS(punctual_task_change(task, NULL), EFAULT);
+	change.size = 8;
+	FAILS(punctual_task_change(task, &change), EINVAL);
+	change = same;
+	change.flags = 2;
+	FAILS(punctual_task_change(task, &change), EINVAL);
+	change = same;
+	change.reserved = 1;
+	FAILS(punctual_task_change(task, &change), EINVAL);
+	change = same;
+	change.period = 1;
+	FAILS(punctual_task_change(task, &change), EINVAL);
+	change.period = UINT64_MAX;
+	FAILS(punctual_task_change(task, &change), EINVAL);
+	change.period = 10 * MS;
+	change.deadline = 11 * MS;
+	FAILS(punctual_task_change(task, &change), EINVAL);
+	change.deadline = 0;
+	change.budget = 10 * MS;
+	FAILS(punctual_task_change(task, &change), EBUSY);
+	CHECK(punctual_task_change(task, &same) == 0);
+	change.budget = 0;
+	change.priority = 5;
+	change.flags = PUNCTUAL_CHANGE_PRIORITY;
+	CHECK(punctual_task_change(task, &change) == 0);
+	await_period(10 * MS);
+	CHECK(punctual_task_stop(task) == 0);
+	while (punctual_task_change(task, &change) == 0)
+		sleep_ms(1);
+	FAILS(punctual_task_change(task, &change), ESRCH);
+	CHECK(punctual_task_join(task, NULL) == 0);
+	FAILS(punctual_task_change(task, &change), EBADF);
+}
+
 static volatile sig_atomic_t overruns;
 static pthread_t task_thread;
 
@@ -182,6 +248,7 @@ int main(void)
 	commands(set);
 	processes(set);
 	tasks_change_while_they_run(set);
+	periods_change_while_the_task_runs(set);
 	the_overrun_signal_reaches_its_task(set);
 	tasks_of_a_closed_set(set);
 	return 0;
