@@ -42,6 +42,8 @@ pub struct Doorbell {
     first: AtomicU32,
     /// The dispatcher is to end: a flag and no message, so that no full ring can lose it.
     stop: AtomicBool,
+    /// A task was suspended or resumed.
+    suspensions: AtomicBool,
     pub pause: PauseRequest,
 }
 
@@ -54,6 +56,7 @@ impl Doorbell {
             ring: &ALL_RINGS[id as usize % RINGS],
             first: AtomicU32::new(0),
             stop: AtomicBool::new(false),
+            suspensions: AtomicBool::new(false),
             pause: PauseRequest::default(),
         }
     }
@@ -103,9 +106,20 @@ impl Doorbell {
         }
     }
 
+    /// The count of a suspension has changed: wakes the dispatcher for that.
+    pub fn note_suspension(&self) {
+        self.suspensions.store(true, SeqCst);
+        self.ring();
+    }
+
+    /// Whether one has since the last call.
+    pub fn take_suspensions(&self) -> bool {
+        self.suspensions.load(Relaxed) && self.suspensions.swap(false, SeqCst)
+    }
+
     /// No request is pending.
     pub fn is_quiet(&self) -> bool {
-        self.first.load(Acquire) == 0
+        self.first.load(Acquire) == 0 && !self.suspensions.load(Relaxed)
     }
 
     /// Takes all requests: the slot of the first task, whose `next` leads on.

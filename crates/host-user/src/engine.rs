@@ -217,6 +217,7 @@ impl Engine {
         self.find_unresponsive(now);
         self.drain_requests(now);
         self.process_commands(now);
+        self.follow_suspensions(now);
         self.give_tokens(now);
         self.end_timed_locks(now);
         if late > LATE {
@@ -312,9 +313,11 @@ impl Engine {
             match request {
                 Request::Wait => {
                     m.periods.waits();
-                    match self.allocators.done(&mut self.dispatcher, m.task, now) {
+                    let wait = self.allocators.done(&mut self.dispatcher, m.task, now);
+                    m.waiting = wait != Ok(Wait::Ignored) || m.suspension.is_wanted();
+                    match wait {
                         // If its budget ran out on the way here, it is opened with the next one.
-                        Ok(Wait::Ignored) if m.run_mode != RunMode::Parked => control.open(),
+                        _ if m.run_mode != RunMode::Parked && !m.waiting => control.open(),
                         // It stands in its gate by itself. Its next release may come at this very
                         // instant, and must find the request to open the gate.
                         _ if m.run_mode == RunMode::Background => m.park(),
@@ -326,6 +329,7 @@ impl Engine {
                     if let MemberKind::Thread(control) = &m.kind {
                         control.answered();
                     }
+                    self.follow_suspension(i, now);
                 }
                 Request::Exit => {
                     control.answered();

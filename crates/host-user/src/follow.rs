@@ -128,6 +128,7 @@ impl Engine {
             control.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
             control.want_stamp();
         }
+        m.waiting &= m.suspended;
         let period = m.periods.released(next);
         // A late release costs latency; budget only when little time is left for it.
         let PeriodParams { deadline, budget, .. } = *m.periods.params();

@@ -29,6 +29,7 @@ use crate::member::Member;
 use crate::park_signal;
 use crate::start::{start_engine, EngineHandle};
 use crate::stats::EngineReading;
+use crate::suspension::Suspension;
 use crate::task_control::TaskControl;
 use crate::trace::RecordReceiver;
 use punctual_diagnostic::Diagnostic;
@@ -69,6 +70,7 @@ pub(crate) struct TaskEntry {
     pub(crate) unreported: Arc<AtomicU64>,
     /// Of a thread of this process.
     pub(crate) control: Option<Arc<TaskControl>>,
+    pub(crate) suspension: Arc<Suspension>,
 }
 
 /// What a dispatcher thread cost so far.
@@ -225,7 +227,10 @@ impl Host {
         let task = self.tasks.get(&index);
         if let Some(control) = task.and_then(|task| task.control.as_ref()) {
             control.over.store(true, Ordering::SeqCst);
-            return Ok(());
+        }
+        if let Some(task) = task {
+            // A thread finds that at its next release.
+            task.suspension.end();
         }
         // Otherwise it has ended already.
         let Some(child) = self.children.iter_mut().find(|child| child.index == index) else {
@@ -269,6 +274,23 @@ impl Host {
         Ok(())
     }
 
+    /// Suspends and resumes a task. That its policy is one of the dispatcher's reservations (`edf`,
+    /// `rm`, `dm`, `fp`) is the caller's.
+    ///
+    /// # Errors
+    /// The task has ended, or is a thread of another process.
+    pub fn suspension(&self, index: u32) -> Result<Arc<Suspension>, Diagnostic> {
+        let alone = |child: &Child| child.index == index && child.program().is_none();
+        if self.children.iter().any(alone) {
+            return Err(Diagnostic::usage(
+                "a thread of another process cannot be suspended alone",
+                "adopt the process",
+            ));
+        }
+        let task = self.tasks.get(&index).map(|task| task.suspension.clone());
+        task.ok_or_else(|| Diagnostic::usage("the task has ended", "suspend another one"))
+    }
+
     /// Why the run cannot continue: a policy of the program does not return. To be followed by
     /// [`Host::finish`].
     pub fn failure(&self) -> Option<Diagnostic> {
@@ -295,6 +317,7 @@ impl Host {
     pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> Finished {
         let readings = self.readings();
         self.stop_engines();
+        self.tasks.values().for_each(|task| task.suspension.end());
         self.forward_reports(sink);
         self.engines
             .iter_mut()

@@ -160,6 +160,7 @@ impl Host {
     fn remove_task(&mut self, engine: usize, member: &Member) {
         self.engines[engine].in_flight -= 1;
         self.tasks.remove(&member.periods.params().task);
+        member.suspension.end();
     }
 }
 

@@ -10,6 +10,7 @@ use punctual_process::{AdoptedThread, Park, Threads};
 use punctual_taskset::TaskSpec;
 
 use crate::freezer::FreezerState;
+use crate::suspension::Suspension;
 use crate::task_control::TaskControl;
 use crate::time_slices::TimeSlice;
 use crate::unresponsive::ParkWatch;
@@ -104,6 +105,11 @@ pub struct Member {
     /// The least of the budgets that limit it, ns: what is far less matters to none.
     pub grain: u64,
     pub kind: MemberKind,
+    /// A thread of this process that waits for its next release, the first one too.
+    pub waiting: bool,
+    /// Its releases end at once.
+    pub suspended: bool,
+    pub suspension: Arc<Suspension>,
     pub run_mode: RunMode,
     /// SCHED_FIFO level when unparked.
     pub level: i32,

@@ -17,6 +17,7 @@ use crate::holder::{self, HolderName};
 use crate::host::{Host, Pending, TaskEntry};
 use crate::member::{Member, MemberKind, Program, RunMode};
 use crate::start::{kept, PATIENCE};
+use crate::suspension::Suspension;
 use crate::task::{Entry, ThreadTask};
 use crate::task_control::TaskControl;
 use crate::time_slices::TimeSlice;
@@ -70,12 +71,23 @@ impl Host {
 
     fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, kind: MemberKind) {
         let unreported = Arc::new(AtomicU64::new(0));
+        let control = match &kind {
+            MemberKind::Thread(control) => Some(control.clone()),
+            _ => None,
+        };
+        let suspension = match &control {
+            Some(control) => control.suspension.clone(),
+            None => Arc::new(Suspension::new(self.engines[engine].doorbell.clone())),
+        };
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
             other: (index as usize >= self.set.tasks.len()).then(|| spec.clone()),
             confined: spec.group.is_some() || spec.budget_group.is_some(),
             grain: grain(&self.set, spec),
             kind,
+            waiting: true,
+            suspended: false,
+            suspension: suspension.clone(),
             run_mode: RunMode::Parked,
             level: sched::LOWEST,
             reranked: false,
@@ -95,12 +107,8 @@ impl Host {
             saturated: false,
             park_watch: ParkWatch::new(),
         });
-        let control = match &member.kind {
-            MemberKind::Thread(control) => Some(control.clone()),
-            _ => None,
-        };
         self.pending.push(Pending { engine, member });
-        self.tasks.insert(index, TaskEntry { engine, unreported, control });
+        self.tasks.insert(index, TaskEntry { engine, unreported, control, suspension });
     }
 
     /// A thread of this process as task number `index`: `body` is called at the first release.

@@ -57,6 +57,14 @@ impl ThreadTask {
         Some(CurrentRelease { lost: self.control().lost.swap(0, Relaxed), ..self.current() })
     }
 
+    /// The job is done, and the task suspended: as [`wait_period`](Self::wait_period), and returns
+    /// only when it was resumed as often as it was suspended.
+    pub fn suspend(&self) -> Option<CurrentRelease> {
+        // Where it cannot be suspended, the run is over, or it is suspended already.
+        let _ = self.control().suspension.suspend();
+        self.wait_period()
+    }
+
     /// The release that the task is in; `lost` is what `wait_period` has not reported yet.
     pub fn current(&self) -> CurrentRelease {
         let control = self.control();

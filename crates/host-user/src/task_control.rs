@@ -11,6 +11,7 @@ use crate::direct::Permission;
 use crate::doorbell::Doorbell;
 use crate::holder::HolderName;
 use crate::mutex::{LendingMutex, LockError};
+use crate::suspension::Suspension;
 use crate::wait_queue::{WaitError, WaitQueue, Waited};
 
 const CLOSED: u32 = 0;
@@ -92,6 +93,7 @@ pub struct TaskControl {
     answer: AtomicU32,
     /// What it may hand over by itself.
     pub permission: Permission,
+    pub suspension: Arc<Suspension>,
     pub doorbell: Arc<Doorbell>,
 }
 
@@ -122,6 +124,7 @@ impl TaskControl {
             timed_out: AtomicBool::new(false),
             answer: AtomicU32::new(Answer::Waits as u32),
             permission: Permission::default(),
+            suspension: Arc::new(Suspension::new(doorbell.clone())),
             doorbell,
         }
     }

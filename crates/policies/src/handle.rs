@@ -175,10 +175,11 @@ impl Allocators {
             // Its end was lost.
             self.report_end(s, at, End::Cancelled, report);
         }
+        let suspended = self.slots[s].suspended;
         let next = &self.at_work[self.slots[s].next_by as usize].policy;
         let leaves = next.reservation(&self.slots[s].member).is_none() || self.slots[s].no_room;
         let slot = &mut self.slots[s];
-        if leaves {
+        if leaves && !suspended {
             // The policy was swapped: this release is the new one's. Its job has not run yet.
             slot.delayed = gsi.delayed(r);
             slot.waits |= slot.delayed > 0;
@@ -195,6 +196,7 @@ impl Allocators {
         slot.open = true;
         slot.seen = true;
         slot.cut = false;
+        slot.cancelled = false;
         slot.cut_off = 0;
         slot.idle = 0;
         slot.extended = 0;
@@ -205,6 +207,9 @@ impl Allocators {
         slot.release.deadline = release.saturating_add(slot.member.deadline);
         slot.assigned = slot.member.budget;
         slot.next = release.saturating_add(slot.member.period);
+        if suspended {
+            slot.lose_job(gsi, r);
+        }
         report(self.released_now(s, at));
     }
 
@@ -240,7 +245,7 @@ impl Allocators {
         }
         slot.used += used;
         slot.executed = slot.executed.saturating_add(used);
-        if end == End::Cancelled && reserved {
+        if end == End::Cancelled && reserved && !std::mem::take(&mut slot.cancelled) {
             // By the wake-up rule: another one of the same release, with less budget, follows.
             slot.cut = true;
             return;

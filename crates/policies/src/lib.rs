@@ -48,6 +48,7 @@ mod servers;
 mod slot;
 mod standard;
 mod stopped;
+mod suspension;
 mod swap;
 mod td;
 mod wakeup;

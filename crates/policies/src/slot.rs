@@ -101,6 +101,10 @@ pub(crate) struct Slot {
     pub(crate) lost: u32,
     /// It has called `wait_period`.
     pub(crate) waits: bool,
+    /// Its releases end at once.
+    pub(crate) suspended: bool,
+    /// The job of its reservation was cancelled for that, and its event is still to come.
+    pub(crate) cancelled: bool,
 }
 
 /// A release that its policy ended by beginning another one.
@@ -153,6 +157,8 @@ impl Slot {
             delayed: 0,
             lost: 0,
             waits: false,
+            suspended: false,
+            cancelled: false,
         }
     }
 

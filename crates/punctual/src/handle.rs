@@ -6,9 +6,10 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use punctual_session::results::TaskResult;
+use punctual_session::{Suspension, SuspensionError};
 use punctual_trace::TaskEnd;
 
-use crate::error::run_has_ended;
+use crate::error::{run_has_ended, task_has_ended};
 use crate::supervisor::{ask, Request};
 use crate::{Error, Parameters};
 
@@ -139,6 +140,53 @@ impl<T> TaskHandle<T> {
         self.remote.ask(|answer| Request::Change(place, parameters.0, answer))?
     }
 
+    /// Suspends the task until [`resume`](TaskHandle::resume) was called as often as this. A
+    /// command or process is frozen at once; a thread of this program is suspended where it calls
+    /// [`wait_period`](crate::Task::wait_period), because anywhere else it may hold a lock that
+    /// others need. Its releases come meanwhile, and end at once: its budget is not used, no
+    /// deadline is missed, and the next return from `wait_period` reports them as lost. Does not
+    /// wait until the task stands still. Neither allocates nor locks.
+    ///
+    /// # Errors
+    /// The task has ended (ESRCH), or its run has (ECANCELED); a thread of another process; a
+    /// policy that makes each job by itself; a host other than the user host.
+    pub fn suspend(&self) -> Result<(), Error> {
+        self.suspension(Suspension::suspend)
+    }
+
+    /// Takes back one [`suspend`](TaskHandle::suspend), or one
+    /// [`Task::suspend`](crate::Task::suspend): after the last one the task executes from its next
+    /// release on. Neither allocates nor locks.
+    ///
+    /// # Errors
+    /// The task is not suspended (EALREADY); as of [`suspend`](TaskHandle::suspend).
+    pub fn resume(&self) -> Result<(), Error> {
+        self.suspension(Suspension::resume)
+    }
+
+    fn suspension(
+        &self,
+        change: fn(&Suspension) -> Result<(), SuspensionError>,
+    ) -> Result<(), Error> {
+        let suspension = self.slot.suspension.get().ok_or_else(not_started)?;
+        match change(suspension.as_ref().map_err(Error::clone)?) {
+            Ok(()) => Ok(()),
+            Err(SuspensionError::NotSuspended) => {
+                let cause = format!("task {:?} is not suspended", self.name);
+                Err(Error::usage(cause, "resume it as often as it was suspended, and no more")
+                    .with_errno(libc::EALREADY))
+            }
+            Err(SuspensionError::Full) => {
+                let cause = format!("task {:?} is suspended 2^32 - 2 times", self.name);
+                Err(Error::usage(cause, "resume it first").with_errno(libc::EAGAIN))
+            }
+            Err(SuspensionError::Ended) => {
+                self.remote.ask(Request::Alive)?;
+                Err(task_has_ended())
+            }
+        }
+    }
+
     /// The task's figures so far.
     ///
     /// # Errors
@@ -166,6 +214,8 @@ fn not_started() -> Error {
 /// What a task and its handle share.
 pub(crate) struct Slot<T> {
     place: Arc<OnceLock<usize>>,
+    /// What suspends it, or why nothing does.
+    suspension: OnceLock<Result<Arc<Suspension>, Error>>,
     state: Mutex<State<T>>,
     done: Condvar,
 }
@@ -178,7 +228,8 @@ struct State<T> {
 impl<T> Slot<T> {
     pub fn new() -> Arc<Slot<T>> {
         let state = Mutex::new(State { value: None, end: None });
-        Arc::new(Slot { place: Arc::default(), state, done: Condvar::new() })
+        let suspension = OnceLock::new();
+        Arc::new(Slot { place: Arc::default(), suspension, state, done: Condvar::new() })
     }
 
     /// The thread's value, at its end.
@@ -207,6 +258,9 @@ pub(crate) trait Completion: Send + Sync {
     /// The task is registered, at this place.
     fn set_place(&self, place: usize);
 
+    /// What suspends the task, or why nothing does.
+    fn set_suspension(&self, suspension: Result<Arc<Suspension>, Error>);
+
     /// The task has ended; the first call counts.
     fn finish(&self, end: TaskEnd);
 }
@@ -214,6 +268,10 @@ pub(crate) trait Completion: Send + Sync {
 impl<T: Send> Completion for Slot<T> {
     fn set_place(&self, place: usize) {
         let _ = self.place.set(place);
+    }
+
+    fn set_suspension(&self, suspension: Result<Arc<Suspension>, Error>) {
+        let _ = self.suspension.set(suspension);
     }
 
     fn finish(&self, end: TaskEnd) {
@@ -227,6 +285,10 @@ pub(crate) struct OfProgram(pub Arc<Slot<TaskEnd>>);
 impl Completion for OfProgram {
     fn set_place(&self, place: usize) {
         let _ = self.0.place.set(place);
+    }
+
+    fn set_suspension(&self, suspension: Result<Arc<Suspension>, Error>) {
+        let _ = self.0.suspension.set(suspension);
     }
 
     fn finish(&self, end: TaskEnd) {

@@ -167,6 +167,9 @@ impl Supervisor {
                 return Err(Error::machine(refusal.reason, refusal.help.join("; ")))
             }
         };
+        for (&place, Kept { spec, completion }) in &tasks {
+            completion.set_suspension(suspension_of(&running, &settings.set, place, spec));
+        }
         Ok(Supervisor {
             settings,
             running,
@@ -229,6 +232,8 @@ impl Supervisor {
         session_of_running(&self.settings, together)?.admit(self.settings.overload)?;
         let place = self.running.add(&spec, execution)?;
         completion.set_place(place);
+        let suspension = suspension_of(&self.running, &self.settings.set, place, &spec);
+        completion.set_suspension(suspension);
         self.tasks.insert(place, Kept { spec, completion });
         Ok(())
     }
@@ -308,6 +313,17 @@ impl Supervisor {
             None => outcome,
         }
     }
+}
+
+/// What suspends the task at this place, or why nothing does.
+fn suspension_of(
+    running: &session::RunningSet,
+    set: &TaskSet,
+    place: usize,
+    spec: &TaskSpec,
+) -> Result<Arc<session::Suspension>, Error> {
+    session::has_reservation(set, spec)?;
+    running.suspension(place)
 }
 
 /// Passes an event on to the program; the end of a task to its handle too.

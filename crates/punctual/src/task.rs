@@ -78,6 +78,19 @@ impl<'a> Task<'a> {
         self.inner.wait_period().map(Released::from)
     }
 
+    /// The job is done, and the task suspended: as [`wait_period`](Task::wait_period), but returns
+    /// at the first release after [`TaskHandle::resume`](crate::TaskHandle::resume), which another
+    /// thread calls. A call of `resume` before this one does not count. Where the task cannot be
+    /// suspended ([`TaskHandle::suspend`](crate::TaskHandle::suspend)), it waits for its next
+    /// release.
+    ///
+    /// `None` when the run is over, or the task was asked to end.
+    #[must_use = "None says that the run is over: return then"]
+    pub fn suspend(&self) -> Option<Released> {
+        self.seen.set(true);
+        self.inner.suspend().map(Released::from)
+    }
+
     /// The task's releases, the one that it is in first. From one to the next it waits, as
     /// [`wait_period`](Task::wait_period) does; the iterator ends when the run is over.
     pub fn releases(&self) -> Releases<'_> {

@@ -105,6 +105,12 @@ pub(crate) trait Driver {
         Err(Diagnostic::usage("this host changes no budget while it runs", "use the user host"))
     }
 
+    /// What suspends and resumes a task.
+    fn suspension(&self, index: u32) -> Result<Arc<user::Suspension>, Diagnostic> {
+        let _ = index;
+        Err(Diagnostic::usage("this host suspends no tasks", "use the user host"))
+    }
+
     /// Gives groups the policies that they have in `to`, which otherwise is the set; the time of
     /// the first swap by the host's clock, ns.
     fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{Entry, NoIdle};
+use punctual_host_user::{Entry, NoIdle, Suspension};
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
@@ -237,6 +237,15 @@ impl RunningSet {
         self.driver.change(place as u32, change)?;
         self.tasks.collector.change(place, change);
         Ok(())
+    }
+
+    /// What suspends and resumes the task at this place. That its policy leaves its jobs to the
+    /// dispatcher is the caller's ([`has_reservation`](crate::has_reservation)).
+    ///
+    /// # Errors
+    /// It has ended, or is a thread of another process; a host other than the user host.
+    pub fn suspension(&self, place: usize) -> Result<Arc<Suspension>, Diagnostic> {
+        self.driver.suspension(place as u32)
     }
 
     /// Gives groups the policies that they have in `to`, which otherwise is `from`, the set as it

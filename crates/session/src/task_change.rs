@@ -31,16 +31,28 @@ pub fn with_change(
     let task = &mut changed.tasks[place];
     change.apply(task);
     check(task).map_err(|e| e.of_task(&task.name))?;
-    let reserved = RESERVED.contains(&set.policy.name.as_str()) && !set.policy.reclaim;
-    if !reserved || task.group.is_some() || !task.is_released_each_period() {
-        return Err(Diagnostic::usage(
-            "its policy makes each job by itself",
-            "use edf without reclaim, rm, dm or fp, and periodic releases",
-        )
-        .of_task(&task.name));
+    has_reservation(set, task)?;
+    if task.group.is_some() {
+        return Err(Diagnostic::usage("it is in a group", "change tasks that are in no group")
+            .of_task(&task.name));
     }
     Session::of_running(changed.clone(), host)?.admit(overload)?;
     Ok(changed)
+}
+
+/// Whether the policy of a task leaves its jobs to a reservation of the dispatcher.
+///
+/// # Errors
+/// It makes each job by itself.
+pub fn has_reservation(set: &TaskSet, task: &TaskSpec) -> Result<(), Diagnostic> {
+    let policy = set.policy_of(task.group);
+    if RESERVED.contains(&policy.name.as_str()) && !policy.reclaim && task.is_released_each_period()
+    {
+        return Ok(());
+    }
+    let cause = "its policy makes each job by itself";
+    let help = "use edf without reclaim, rm, dm or fp, and periodic releases";
+    Err(Diagnostic::usage(cause, help).of_task(&task.name))
 }
 
 /// The ranges that a file may give, too.

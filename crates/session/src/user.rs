@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{EngineCost, EngineReading, Entry, Host, HostOptions};
+use punctual_host_user::{EngineCost, EngineReading, Entry, Host, HostOptions, Suspension};
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
@@ -115,6 +115,10 @@ impl Driver for UserDriver {
 
     fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
         self.host.change(index, change)
+    }
+
+    fn suspension(&self, index: u32) -> Result<Arc<Suspension>, Diagnostic> {
+        self.host.suspension(index)
     }
 
     fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {

@@ -112,6 +112,7 @@ impl Engine {
         member.moving = true;
         self.moving.push(task.0);
         self.members[task.0 as usize] = Some(member);
+        self.follow_suspension(task.0, now);
     }
 
     pub(super) fn remove(&mut self, i: u32, now: u64, returned: bool) {
