@@ -573,6 +573,54 @@ int punctual_task_stats(struct punctual_task *task, struct punctual_task_stats *
 int punctual_task_change(struct punctual_task *task, const struct punctual_task_change *change);
 
 /*
+ * punctual_task_suspend - suspend a task
+ *
+ * Suspends the task until punctual_task_resume(3) was called as often as this. Processes are frozen
+ * at once. A thread of this program is suspended where it calls punctual_wait_period(3), because
+ * anywhere else it may hold a lock that others need. Its releases come meanwhile, and end at once:
+ * its budget is not used, no deadline is missed, and the next return from punctual_wait_period(3)
+ * reports them as lost. Does not wait until the task stands still.
+ *
+ * A task that is to suspend itself calls punctual_suspend(3).
+ *
+ * Errors:
+ * EBADF task is no open task
+ * ESRCH the task has ended, or was asked to end
+ * ECANCELED the set is closed
+ * EAGAIN the task is suspended 4,294,967,294 times
+ */
+int punctual_task_suspend(struct punctual_task *task);
+
+/*
+ * punctual_task_resume - resume a task
+ *
+ * Takes back one punctual_task_suspend(3) or punctual_suspend(3). After the last one the task
+ * executes from its next release on.
+ *
+ * Errors:
+ * EBADF task is no open task
+ * EALREADY the task is not suspended
+ * ESRCH the task has ended, or was asked to end
+ * ECANCELED the set is closed
+ */
+int punctual_task_resume(struct punctual_task *task);
+
+/*
+ * punctual_suspend - end a job and suspend the calling thread's task
+ *
+ * As punctual_wait_period(3), but returns at the first release after another thread has called
+ * punctual_task_resume(3), for which the task needs a handle. A call of punctual_task_resume(3)
+ * before this one does not count.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
+ * EPERM the calling thread is no task
+ */
+int punctual_suspend(struct punctual_period *period);
+
+/*
  * punctual_fifo_create - make a FIFO in shared memory
  *
  * Other programs of the same user find it by name: 1 to 64 letters, digits, '.', '-' and '_', the

@@ -118,13 +118,25 @@ pub extern "C" fn punctual_detach() -> c_int {
     returned(leave())
 }
 
-#[no_mangle]
-pub unsafe extern "C" fn punctual_wait_period(period: *mut CPeriod) -> c_int {
-    returned(with_task(|task| task.wait_period()).and_then(|released| {
+/// What ends a job returns.
+unsafe fn next(released: Result<Option<Released>, CallError>, to: *mut CPeriod) -> c_int {
+    returned(released.and_then(|released| {
         // SAFETY: the caller's.
-        unsafe { give(released.ok_or_else(is_to_end)?, period) };
+        unsafe { give(released.ok_or_else(is_to_end)?, to) };
         Ok(())
     }))
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn punctual_wait_period(period: *mut CPeriod) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { next(with_task(|task| task.wait_period()), period) }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn punctual_suspend(period: *mut CPeriod) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { next(with_task(|task| task.suspend()), period) }
 }
 
 #[no_mangle]

@@ -85,6 +85,8 @@ pub trait AnyTask: Send + Sync {
     fn wait(&self) -> TaskEnd;
     fn stop(&self) -> Result<(), Error>;
     fn change(&self, parameters: &Parameters) -> Result<(), Error>;
+    fn suspend(&self) -> Result<(), Error>;
+    fn resume(&self) -> Result<(), Error>;
     fn results(&self) -> Result<TaskResult, Error>;
 }
 
@@ -99,6 +101,14 @@ impl<T: Send> AnyTask for TaskHandle<T> {
 
     fn change(&self, parameters: &Parameters) -> Result<(), Error> {
         TaskHandle::change(self, parameters)
+    }
+
+    fn suspend(&self) -> Result<(), Error> {
+        TaskHandle::suspend(self)
+    }
+
+    fn resume(&self) -> Result<(), Error> {
+        TaskHandle::resume(self)
     }
 
     fn results(&self) -> Result<TaskResult, Error> {

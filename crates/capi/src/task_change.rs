@@ -1,4 +1,4 @@
-//! Changes of tasks that run.
+//! Changes of tasks that run: other parameters, suspended and resumed.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -67,4 +67,14 @@ pub unsafe extern "C" fn punctual_task_change(
         let change = unsafe { plain::read(change)? };
         Ok(task.handle.change(&change.parameters()?)?)
     }))
+}
+
+#[no_mangle]
+pub extern "C" fn punctual_task_suspend(task: *mut HandleOfTask) -> c_int {
+    returned(TASKS.get(task).and_then(|task| Ok(task.handle.suspend()?)))
+}
+
+#[no_mangle]
+pub extern "C" fn punctual_task_resume(task: *mut HandleOfTask) -> c_int {
+    returned(TASKS.get(task).and_then(|task| Ok(task.handle.resume()?)))
 }

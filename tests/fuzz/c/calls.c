@@ -153,7 +153,7 @@ static void call_task(struct stream *in)
 				      { NULL } };
 	struct punctual_task *task;
 
-	switch (stream_byte(in) % 10) {
+	switch (stream_byte(in) % 12) {
 	case 0:
 		choose_thread(in, &attr);
 		checked(punctual_attach(handle(in, held.set), &attr, room(in, held.task)));
@@ -211,6 +211,15 @@ static void call_task(struct stream *in)
 		change.flags = stream_below(in, 3);
 		checked(punctual_task_change(handle(in, held.task),
 					     stream_byte(in) % 8 ? &change : NULL));
+		break;
+	case 10:
+		task = handle(in, held.task);
+		/* No thread would resume the calling one. */
+		if (task != punctual_self())
+			checked(punctual_task_suspend(task));
+		break;
+	case 11:
+		checked(punctual_task_resume(handle(in, held.task)));
 		break;
 	}
 }

@@ -26,7 +26,9 @@ int main()
 	bool refused = punctual_open(&attr, &set) < 0 &&
 		       punctual_task_create(set, &task_attr, returns, &period, &task) < 0 &&
 		       punctual_task_change(task, &change) < 0 &&
-		       punctual_task_join(task, &end) < 0 && punctual_wait_period(&period) < 0;
+		       punctual_task_join(task, &end) < 0 && punctual_wait_period(&period) < 0 &&
+		       punctual_suspend(&period) < 0 && punctual_task_suspend(task) < 0 &&
+		       punctual_task_resume(task) < 0;
 	bool locks = punctual_mutex_create(&mutex) == 0 && punctual_mutex_lock(mutex) < 0 &&
 		     punctual_mutex_destroy(mutex) == 0 &&
 		     punctual_sem_create(&sem_attr, &sem) == 0 && punctual_sem_post(sem) == 0 &&

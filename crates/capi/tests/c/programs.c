@@ -193,6 +193,81 @@ static void periods_change_while_the_task_runs(struct punctual *set)
 	FAILS(punctual_task_change(task, &change), EBADF);
 }
 
+/* How often a task came back from its own suspension, and what it missed then. */
+static uint64_t turns, missed;
+
+static void *suspends_itself(void *argument)
+{
+	struct punctual_period period;
+
+	while (punctual_suspend(&period) == 0) {
+		missed = period.lost;
+		__atomic_fetch_add(&turns, 1, __ATOMIC_SEQ_CST);
+	}
+	return argument;
+}
+
+/* Until so many further periods of a task are counted. */
+static void await_periods(struct punctual_task *task, uint64_t more)
+{
+	struct punctual_task_stats stats = PUNCTUAL_TASK_STATS_INIT;
+	uint64_t until = punctual_clock() + LIVENESS;
+
+	CHECK(punctual_task_stats(task, &stats) == 0);
+	for (more += stats.periods; stats.periods < more; sleep_ms(5)) {
+		CHECK(punctual_clock() < until);
+		CHECK(punctual_task_stats(task, &stats) == 0);
+	}
+}
+
+static void tasks_are_suspended_and_resumed(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr("suspends", 10 * MS, MS);
+	uint64_t until = punctual_clock() + LIVENESS, seen;
+	char *sleeps[] = { "sleep", "1000", NULL };
+	struct punctual_task *task, *command;
+
+	CHECK(punctual_task_create(set, &attr, suspends_itself, NULL, &task) == 0);
+	/* It is suspended at some time, and not before. */
+	while (punctual_task_resume(task) == -EALREADY) {
+		CHECK(punctual_clock() < until);
+		sleep_ms(1);
+	}
+	while (__atomic_load_n(&turns, __ATOMIC_SEQ_CST) == 0) {
+		CHECK(punctual_clock() < until);
+		sleep_ms(1);
+	}
+	/* Once more than it does itself. */
+	CHECK(punctual_task_suspend(task) == 0);
+	seen = __atomic_load_n(&turns, __ATOMIC_SEQ_CST);
+	CHECK(seen == 1);
+	await_periods(task, 5);
+	CHECK(punctual_task_resume(task) == 0);
+	await_periods(task, 5);
+	CHECK(__atomic_load_n(&turns, __ATOMIC_SEQ_CST) == 1);
+	CHECK(punctual_task_resume(task) == 0);
+	while (__atomic_load_n(&turns, __ATOMIC_SEQ_CST) == 1) {
+		CHECK(punctual_clock() < until);
+		sleep_ms(1);
+	}
+	CHECK(missed > 0);
+
+	attr = task_attr("frozen", 10 * MS, MS);
+	CHECK(punctual_task_command(set, &attr, sleeps, &command) == 0);
+	CHECK(punctual_task_suspend(command) == 0);
+	await_periods(command, 3);
+	CHECK(punctual_task_resume(command) == 0);
+	FAILS(punctual_task_resume(command), EALREADY);
+	CHECK(punctual_task_suspend(command) == 0 && punctual_task_stop(command) == 0);
+	CHECK(punctual_task_join(command, NULL) == 0);
+
+	CHECK(punctual_task_stop(task) == 0);
+	FAILS(punctual_task_suspend(task), ESRCH);
+	FAILS(punctual_task_resume(task), ESRCH);
+	CHECK(punctual_task_join(task, NULL) == 0);
+	FAILS(punctual_task_suspend(task), EBADF);
+}
+
 static volatile sig_atomic_t overruns;
 static pthread_t task_thread;
 
@@ -236,6 +311,8 @@ static void tasks_of_a_closed_set(struct punctual *set)
 	CHECK(punctual_close(set) == 0);
 	FAILS(punctual_task_stop(task), ECANCELED);
 	FAILS(punctual_task_set_budget(task, MS), ECANCELED);
+	FAILS(punctual_task_suspend(task), ECANCELED);
+	FAILS(punctual_task_resume(task), ECANCELED);
 	FAILS(punctual_task_stats(task, &stats), ECANCELED);
 	CHECK(punctual_task_join(task, &end) == 0);
 	CHECK(end.how == PUNCTUAL_STOPPED || end.how == PUNCTUAL_SIGNALLED);
@@ -249,6 +326,7 @@ int main(void)
 	processes(set);
 	tasks_change_while_they_run(set);
 	periods_change_while_the_task_runs(set);
+	tasks_are_suspended_and_resumed(set);
 	the_overrun_signal_reaches_its_task(set);
 	tasks_of_a_closed_set(set);
 	return 0;

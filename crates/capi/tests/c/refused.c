@@ -15,6 +15,7 @@ static void calls_of_a_thread_that_is_no_task(void)
 	struct punctual_period period = { 1, 2, 3, 4, 5 };
 
 	FAILS(punctual_wait_period(&period), EPERM);
+	FAILS(punctual_suspend(&period), EPERM);
 	FAILS(punctual_current_period(&period), EPERM);
 	FAILS(punctual_remaining_budget(), EPERM);
 	FAILS(punctual_is_over(), EPERM);
@@ -82,6 +83,8 @@ static void bad_handles(struct punctual *set, struct punctual_task *task)
 			bad[n] = set;
 		FAILS(punctual_task_join(bad[n], NULL), EBADF);
 		FAILS(punctual_task_close(bad[n]), EBADF);
+		FAILS(punctual_task_suspend(bad[n]), EBADF);
+		FAILS(punctual_task_resume(bad[n]), EBADF);
 	}
 }
 
