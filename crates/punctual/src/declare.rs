@@ -15,7 +15,7 @@ use crate::draft::{Declared, DraftContext, DraftTarget};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
 use crate::observer::Observer;
 use crate::supervisor::Handle;
-use crate::{Error, Host, Policy, RunEvent, Running, TaskDraft};
+use crate::{BudgetGroup, Error, Host, Policy, RunEvent, Running, SchedulingGroup, TaskDraft};
 
 /// Tasks at one time on each CPU, by default.
 const TASK_LIMIT: u32 = 64;
@@ -73,7 +73,7 @@ impl Settings {
     }
 
     fn context(&self) -> DraftContext<'_> {
-        DraftContext { policy: &self.set.policy.name, domains: &self.set.domains, link: &self.link }
+        DraftContext { set: &self.set, link: &self.link }
     }
 
     /// How the session runs `set`.
@@ -180,10 +180,35 @@ impl Punctual {
         self
     }
 
-    /// Which of the ready tasks runs. Call before adding tasks.
+    /// Adds a scheduling group. Tasks are put into it by [`TaskDraft::group`], while the set runs
+    /// too; the group itself is there from the start to the end. Call after
+    /// [`policy`](Punctual::policy) and what the group names.
+    pub fn group(mut self, group: SchedulingGroup) -> Self {
+        match group.add_to(&self.settings.set) {
+            Ok(set) => self.settings.set = set,
+            Err(e) => self.blame(e),
+        }
+        self
+    }
+
+    /// Adds a budget group. Tasks are put into it by [`TaskDraft::budget_group`], groups by
+    /// [`SchedulingGroup::budget_group`].
+    pub fn budget_group(mut self, group: BudgetGroup) -> Self {
+        match group.add_to(&self.settings.set) {
+            Ok(set) => self.settings.set = set,
+            Err(e) => self.blame(e),
+        }
+        self
+    }
+
+    /// Which of the ready tasks runs. Call before adding tasks and groups.
     pub fn policy(mut self, policy: Policy) -> Self {
-        if !self.tasks.is_empty() && policy.name() != self.settings.set.policy.name {
-            self.blame(Error::usage("the policy is given after the first task", "give it before"));
+        let begun = !self.tasks.is_empty() || !self.settings.set.groups.is_empty();
+        if begun && policy.name() != self.settings.set.policy.name {
+            self.blame(Error::usage(
+                "the policy is given after the first task or group",
+                "give it before",
+            ));
         }
         policy.name().clone_into(&mut self.settings.set.policy.name);
         self
@@ -341,9 +366,8 @@ impl Admitted {
     /// left behind then, and no closure was called.
     pub fn start(self) -> Result<Running, Error> {
         let Admitted { settings, admitted, tasks, observer } = self;
-        let (policy, domains) = (settings.set.policy.name.clone(), settings.set.domains.clone());
-        let link = settings.link.clone();
-        Ok(Running::new(Handle::start(admitted, settings, tasks, observer)?, link, policy, domains))
+        let (set, link) = (settings.set.clone(), settings.link.clone());
+        Ok(Running::new(Handle::start(admitted, settings, tasks, observer)?, link, set))
     }
 }
 

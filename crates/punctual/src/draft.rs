@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_session::{Execution, ThreadBody};
-use punctual_taskset::{Body, DomainId, DomainSpec, Overrun, TaskSet, TaskSpec};
+use punctual_taskset::{Body, DomainId, Overrun, TaskSet, TaskSpec};
 use punctual_trace::TaskEnd;
 
+use crate::group::{find_budget_group, find_group, placed};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
 use crate::{Error, Policy, Task};
 
@@ -33,6 +34,8 @@ pub struct TaskDraft<P: DraftTarget> {
     start: Duration,
     priority: Option<i64>,
     overrun: Overrun,
+    group: Option<String>,
+    budget_group: Option<String>,
     cpu: Option<u32>,
     stack: usize,
 }
@@ -54,8 +57,8 @@ pub trait DraftTarget: Sized {
 
 /// What a draft's completion takes from the set.
 pub struct DraftContext<'a> {
-    pub(crate) policy: &'a str,
-    pub(crate) domains: &'a [DomainSpec],
+    /// Without its tasks.
+    pub(crate) set: &'a TaskSet,
     pub(crate) link: &'a Link,
 }
 
@@ -77,6 +80,8 @@ impl<P: DraftTarget> TaskDraft<P> {
             start: Duration::ZERO,
             priority: None,
             overrun: Overrun::default(),
+            group: None,
+            budget_group: None,
             cpu: None,
             stack: STACK,
         }
@@ -125,7 +130,22 @@ impl<P: DraftTarget> TaskDraft<P> {
         self
     }
 
-    /// The CPU of the set that it runs on; required only where the set has several.
+    /// The scheduling group in which it competes: one that the set was declared with
+    /// ([`Punctual::group`](crate::Punctual::group)); else the top one.
+    pub fn group(mut self, name: impl Into<String>) -> Self {
+        self.group = Some(name.into());
+        self
+    }
+
+    /// A budget group that limits it: one that the set was declared with
+    /// ([`Punctual::budget_group`](crate::Punctual::budget_group)).
+    pub fn budget_group(mut self, name: impl Into<String>) -> Self {
+        self.budget_group = Some(name.into());
+        self
+    }
+
+    /// The CPU of the set that it runs on; required only where the set has several, and it is in no
+    /// group.
     pub fn cpu(mut self, cpu: u32) -> Self {
         self.cpu = Some(cpu);
         self
@@ -246,8 +266,15 @@ impl<P: DraftTarget> TaskDraft<P> {
             return Err(task("it lacks a budget", "add .budget(Duration::from_millis(5)), say"));
         };
         let (deadline, start) = (ns("deadline", self.deadline)?, ns("start", Some(self.start))?);
-        let domain = self.placed().map_err(|(cause, help)| task(&cause, &help))?;
-        let DraftContext { policy, domains, .. } = self.place.context();
+        let DraftContext { set, .. } = self.place.context();
+        let placed = self.placed(set).map_err(|e| e.of_task(&self.name))?;
+        let policy = &set.policy_of(placed.group).name;
+        if set.policy_of(placed.group).takes_weights() {
+            return Err(task(
+                "its group's policy takes weights",
+                "describe the set in a file, and use Punctual::from_file",
+            ));
+        }
         if policy == Policy::FixedPriority.name() && self.priority.is_none() {
             return Err(task(
                 "fixed priority needs its priority",
@@ -267,7 +294,7 @@ impl<P: DraftTarget> TaskDraft<P> {
         // The checks that files and the command line pass too.
         let mut single = TaskSet::single(period, budget, body)
             .name(&self.name)
-            .cpu(domains[domain.0 as usize].cpus[0])
+            .cpu(set.domain(placed.domain).cpus[0])
             .overrun(self.overrun)
             .policy(policy);
         if let Some(deadline) = deadline {
@@ -278,30 +305,33 @@ impl<P: DraftTarget> TaskDraft<P> {
             return Err(task("it came to nothing", "report it"));
         };
         let (start, priority) = (start.unwrap_or(0), self.priority.unwrap_or(0));
-        Ok(TaskSpec { domain, offset: start, priority, ..spec })
+        let Placed { domain, group, budget_group } = placed;
+        Ok(TaskSpec { domain, group, budget_group, offset: start, priority, ..spec })
     }
 
-    /// The domain that has its CPU, or the only one.
-    fn placed(&self) -> Result<DomainId, (String, String)> {
-        let domains = self.place.context().domains;
-        let found = match self.cpu {
-            Some(cpu) => DomainId::of_cpu(domains, cpu),
-            None => Some(DomainId(0)).filter(|_| domains.len() == 1),
-        };
-        found.ok_or_else(|| {
-            let cpus: Vec<u32> = domains.iter().flat_map(|domain| domain.cpus.clone()).collect();
-            match self.cpu {
-                Some(cpu) => {
-                    let cause = format!("CPU {cpu} is not one of the set's, {cpus:?}");
-                    (cause, "use one of those".to_owned())
-                }
-                None => (
-                    format!("it does not say on which of the CPUs {cpus:?} it runs"),
-                    format!("add .cpu({})", cpus.first().unwrap_or(&0)),
-                ),
-            }
-        })
+    fn placed(&self, set: &TaskSet) -> Result<Placed, Error> {
+        let group = self.group.as_ref().map(|name| find_group(set, name)).transpose()?;
+        let node = self.budget_group.as_ref().map(|name| find_budget_group(set, name));
+        let budget_group = node.transpose()?;
+        let of_group = group.map(|group| set.groups[group].domain);
+        let of_node = budget_group.map(|node| set.budget_groups[node].domain);
+        let domain = placed(set, self.cpu, of_group.or(of_node))?;
+        let other = of_group.into_iter().chain(of_node).find(|other| *other != domain);
+        match other {
+            None => Ok(Placed { domain, group, budget_group }),
+            Some(other) => Err(Error::usage(
+                format!("it is on {}, and its group on {}", set.domain(domain), set.domain(other)),
+                "use groups and CPU of one dispatcher",
+            )),
+        }
     }
+}
+
+/// Where a task stands in its set.
+struct Placed {
+    domain: DomainId,
+    group: Option<usize>,
+    budget_group: Option<usize>,
 }
 
 /// In a set's terms, a thread of this program is a process that runs already.

@@ -5,7 +5,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use punctual_session::results::Results;
-use punctual_taskset::DomainSpec;
+use punctual_taskset::TaskSet;
 
 use crate::draft::{Declared, DraftContext, DraftTarget};
 use crate::handle::{Link, TaskHandle};
@@ -20,18 +20,13 @@ use crate::{Error, RunOutcome, TaskDraft};
 pub struct Running {
     pub(crate) supervisor: Handle,
     pub(crate) link: Link,
-    policy: String,
-    domains: Vec<DomainSpec>,
+    /// Without its tasks.
+    set: TaskSet,
 }
 
 impl Running {
-    pub(crate) fn new(
-        supervisor: Handle,
-        link: Link,
-        policy: String,
-        domains: Vec<DomainSpec>,
-    ) -> Running {
-        Running { supervisor, link, policy, domains }
+    pub(crate) fn new(supervisor: Handle, link: Link, set: TaskSet) -> Running {
+        Running { supervisor, link, set }
     }
 
     /// Begins a further task. The call that completes the draft returns whether it was admitted;
@@ -43,7 +38,7 @@ impl Running {
 
     /// Its CPUs, in the order in which they were given.
     pub fn cpus(&self) -> impl Iterator<Item = u32> + '_ {
-        self.domains.iter().flat_map(|domain| domain.cpus.iter().copied())
+        self.set.domains.iter().flat_map(|domain| domain.cpus.iter().copied())
     }
 
     /// Waits until all tasks have ended. Tasks may be added meanwhile.
@@ -97,7 +92,7 @@ impl DraftTarget for &Running {
     type Output<T: Send + 'static> = Result<TaskHandle<T>, Error>;
 
     fn context(&self) -> DraftContext<'_> {
-        DraftContext { policy: &self.policy, domains: &self.domains, link: &self.link }
+        DraftContext { set: &self.set, link: &self.link }
     }
 
     fn put<T: Send + 'static>(
@@ -114,8 +109,8 @@ impl DraftTarget for &Running {
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running")
-            .field("domains", &self.domains)
-            .field("policy", &self.policy)
+            .field("domains", &self.set.domains)
+            .field("policy", &self.set.policy.name)
             .finish_non_exhaustive()
     }
 }

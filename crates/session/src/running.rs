@@ -16,8 +16,8 @@ use crate::baseline::{BaselineDriver, Unsupported};
 use crate::driver::{Driver, Execution, HostFigures};
 use crate::kernel::KernelDriver;
 use crate::policy_change::changes;
+use crate::results::TaskKind;
 use crate::results::{Collector, HostCosts, LoadResult, PolicyChange, Results, Run};
-use crate::results::{TaskInfo, TaskKind};
 use crate::service::ServiceDriver;
 use crate::sim::SimDriver;
 use crate::traces::Traces;
@@ -206,14 +206,9 @@ impl RunningSet {
     /// tasks.
     pub fn add(&mut self, spec: &TaskSpec, execution: Execution) -> Result<usize, Diagnostic> {
         let place = self.tasks.next_place;
-        let info = match execution {
-            Execution::Thread { .. } | Execution::Entered(_) => {
-                TaskInfo { kind: TaskKind::Thread, ..TaskInfo::of_task(spec) }
-            }
-            _ => TaskInfo::of_task(spec),
-        };
+        let is_thread = matches!(execution, Execution::Thread { .. } | Execution::Entered(_));
         self.driver.add(place as u32, spec, execution)?;
-        self.tasks.collector.add(info);
+        self.tasks.collector.add(spec, is_thread.then_some(TaskKind::Thread));
         self.tasks.by_place.insert(place, Task::new(spec, &self.traces));
         self.tasks.next_place += 1;
         Ok(place)

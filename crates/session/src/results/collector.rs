@@ -12,7 +12,7 @@ use super::figures::Figures;
 use super::groups::Group;
 use super::*;
 use punctual_analysis::{utilization, utilization_of};
-use punctual_taskset::{fmt_ns, Body, ServerKind, Spin, TaskChange, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, Body, PolicySpec, ServerKind, Spin, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{Period, PolicyStop};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -116,6 +116,8 @@ pub struct Collector {
     /// Of the next task that is added.
     next_place: usize,
     groups: Vec<Group>,
+    /// Where these stand: the set, without its tasks.
+    set: TaskSet,
     /// Of one CPU, ppm.
     utilization_ppm: u64,
     policy_changes: Vec<PolicyChange>,
@@ -154,6 +156,7 @@ impl Collector {
             next_place: tasks.len(),
             tasks,
             groups: Vec::new(),
+            set: TaskSet::without_tasks([], PolicySpec::named("")),
             policy_changes: Vec::new(),
             utilization_ppm,
             unknown: 0,
@@ -165,16 +168,21 @@ impl Collector {
     pub fn for_set(run: Run, set: &TaskSet) -> Collector {
         Collector {
             groups: Group::of(set),
+            set: TaskSet { tasks: Vec::new(), ..set.clone() },
             utilization_ppm: utilization(set).0,
             ..Collector::new(run, TaskInfo::of(set))
         }
     }
 
-    /// Adds a task during the run; its place follows those of earlier ones.
-    pub fn add(&mut self, info: TaskInfo) {
-        if info.period > 0 {
+    /// Adds a task during the run, as `kind`, if that is not what its description says; its place
+    /// follows those of earlier ones.
+    pub fn add(&mut self, spec: &TaskSpec, kind: Option<TaskKind>) {
+        let mut info = TaskInfo::of_task(spec);
+        info.kind = kind.unwrap_or(info.kind);
+        if info.period > 0 && spec.group.is_none() {
             self.utilization_ppm += utilization_of([(info.budget, info.period)]).0;
         }
+        Group::join(&mut self.groups, &self.set, self.next_place, spec);
         self.tasks.insert(self.next_place, Task::new(info));
         self.next_place += 1;
     }
@@ -188,7 +196,9 @@ impl Collector {
 
     /// Drops the figures of a task that has ended.
     pub fn forget(&mut self, place: usize) {
-        if let Some(Task { info, .. }) = self.tasks.remove(&place).filter(|t| t.info.period > 0) {
+        let grouped = Group::leave(&mut self.groups, place);
+        let counted = |task: &Task| task.info.period > 0 && !grouped;
+        if let Some(Task { info, .. }) = self.tasks.remove(&place).filter(counted) {
             let ppm = utilization_of([(info.budget, info.period)]).0;
             self.utilization_ppm = self.utilization_ppm.saturating_sub(ppm);
         }
@@ -283,6 +293,7 @@ impl Collector {
     pub fn snapshot(&self) -> Results {
         let result = |task: &Task| task.figures.result(&task.info);
         let tasks: Vec<TaskResult> = self.tasks.values().map(result).collect();
+        let of_place = |place: usize| self.tasks.get(&place).map(result);
         let mut totals = Totals::of(&tasks);
         totals.met &= self.policy_changes.iter().all(|change| change.cause.is_none());
         let duration = self.latest.saturating_sub(self.run.started);
@@ -311,7 +322,7 @@ impl Collector {
             interrupted: false,
             machine: self.run.machine.get_or_init(Machine::detect).clone(),
             totals,
-            groups: self.groups.iter().map(|g| g.result(&tasks, duration)).collect(),
+            groups: self.groups.iter().map(|g| g.result(of_place, duration)).collect(),
             tasks,
             dispatcher: None,
             costs: None,

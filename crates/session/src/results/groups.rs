@@ -2,7 +2,7 @@
 
 use super::spread::ppm;
 use super::{GroupKind, GroupResult, TaskResult};
-use punctual_taskset::{ServerSpec, TaskSet};
+use punctual_taskset::{ServerSpec, TaskSet, TaskSpec};
 
 /// A group, and the tasks that are limited by it.
 #[derive(Debug)]
@@ -20,14 +20,7 @@ pub(crate) struct Group {
 impl Group {
     /// All groups of a set, then all budget groups, in file order.
     pub fn of(set: &TaskSet) -> Vec<Group> {
-        let mut in_groups = vec![Vec::new(); set.groups.len()];
-        let mut in_nodes = vec![Vec::new(); set.budget_groups.len()];
-        for (i, task) in set.tasks.iter().enumerate() {
-            let member = (i, task.is_released_each_period());
-            groups_above(set, i).into_iter().for_each(|g| in_groups[g].push(member));
-            nodes_above(set, i).into_iter().for_each(|n| in_nodes[n].push(member));
-        }
-        let groups = set.groups.iter().enumerate().map(|(g, group)| {
+        let groups = set.groups.iter().map(|group| {
             let (period, budget) = supply(&group.server);
             Group {
                 name: group.name.clone(),
@@ -36,19 +29,39 @@ impl Group {
                 policy: Some(group.policy.name.clone()),
                 period,
                 budget,
-                members: std::mem::take(&mut in_groups[g]),
+                members: Vec::new(),
             }
         });
-        let nodes = set.budget_groups.iter().enumerate().map(|(n, node)| Group {
+        let nodes = set.budget_groups.iter().map(|node| Group {
             name: node.name.clone(),
             kind: GroupKind::BudgetGroup,
             parent: node.parent.map(|p| set.budget_groups[p].name.clone()),
             policy: None,
             period: node.period,
             budget: node.budget,
-            members: std::mem::take(&mut in_nodes[n]),
+            members: Vec::new(),
         });
-        groups.chain(nodes).collect()
+        let mut all = groups.chain(nodes).collect::<Vec<_>>();
+        set.tasks.iter().enumerate().for_each(|(i, task)| Group::join(&mut all, set, i, task));
+        all
+    }
+
+    /// Adds a task, at place `i`, to all groups of the set that limit it.
+    pub fn join(all: &mut [Group], set: &TaskSet, i: usize, task: &TaskSpec) {
+        let member = (i, task.is_released_each_period());
+        let nodes = nodes_above(set, task).into_iter().map(|n| set.groups.len() + n);
+        groups_above(set, task).into_iter().chain(nodes).for_each(|g| all[g].members.push(member));
+    }
+
+    /// Removes the task at place `i`; whether it was in a scheduling group.
+    pub fn leave(all: &mut [Group], i: usize) -> bool {
+        let mut grouped = false;
+        for group in all {
+            let before = group.members.len();
+            group.members.retain(|&(place, _)| place != i);
+            grouped |= group.members.len() < before && group.kind == GroupKind::Group;
+        }
+        grouped
     }
 
     pub fn name(&self) -> &str {
@@ -61,12 +74,12 @@ impl Group {
     }
 
     /// What its tasks received, in a run of `duration` ns.
-    pub fn result(&self, tasks: &[TaskResult], duration: u64) -> GroupResult {
+    pub fn result(&self, task: impl Fn(usize) -> Option<TaskResult>, duration: u64) -> GroupResult {
         let share = |&(i, periodic): &(usize, bool)| {
-            let task = &tasks[i];
+            let task = task(i)?;
             let time =
                 if periodic { task.periods.saturating_mul(task.period_ns) } else { duration };
-            ppm(task.received_ns, time)
+            Some(ppm(task.received_ns, time))
         };
         GroupResult {
             name: self.name.clone(),
@@ -77,7 +90,7 @@ impl Group {
             budget_ns: self.budget,
             tasks: self.members.len() as u64,
             assigned_ppm: ppm(self.budget, self.period),
-            received_ppm: self.members.iter().map(share).sum(),
+            received_ppm: self.members.iter().filter_map(share).sum(),
         }
     }
 }
@@ -91,15 +104,13 @@ fn supply(server: &ServerSpec) -> (u64, u64) {
 }
 
 /// The groups that a task stands in, its own first.
-fn groups_above(set: &TaskSet, task: usize) -> Vec<usize> {
-    std::iter::successors(set.tasks[task].group, |&g| set.groups[g].parent)
-        .take(set.groups.len())
-        .collect()
+fn groups_above(set: &TaskSet, task: &TaskSpec) -> Vec<usize> {
+    std::iter::successors(task.group, |&g| set.groups[g].parent).take(set.groups.len()).collect()
 }
 
 /// The budget groups that limit a task, by itself or by a group that it stands in; each once.
-fn nodes_above(set: &TaskSet, task: usize) -> Vec<usize> {
-    let own = set.tasks[task].budget_group;
+fn nodes_above(set: &TaskSet, task: &TaskSpec) -> Vec<usize> {
+    let own = task.budget_group;
     let of_groups = groups_above(set, task).into_iter().filter_map(|g| set.groups[g].budget_group);
     let mut nodes: Vec<usize> = own
         .into_iter()
