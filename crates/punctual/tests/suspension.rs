@@ -7,7 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex as StdMutex};
 
 use common::{start, turn, MS};
-use punctual::{Error, Mutex, Punctual, Released, Running, TaskEnd, TaskHandle, TaskResult};
+use punctual::{
+    Error, Mutex, Punctual, Released, Running, SchedulingGroup, Task, TaskEnd, TaskHandle,
+    TaskResult,
+};
 use punctual_test_support::{comes_true, execute_briefly};
 
 /// A set without a task.
@@ -163,6 +166,27 @@ fn a_suspended_process_is_frozen_whether_or_not_it_has_budget() {
     assert_eq!(command.join(), Ok(TaskEnd::Signalled(libc::SIGKILL)));
     child.kill().expect("it is ours");
     common::await_end(&mut child);
+}
+
+#[test]
+fn a_task_in_a_group_is_suspended_and_the_others_of_the_group_execute() {
+    let _turn = turn();
+    let grouped = |set: Punctual| set.group(SchedulingGroup::new("g", 10 * MS, 6 * MS));
+    let Some(running) = start(grouped) else { return };
+    let draft = |name: &str| running.task(name).period(40 * MS).budget(2 * MS).group("g");
+    let loops = |task: &Task<'_>| task.releases().count();
+    let suspended = draft("suspended").spawn(loops).expect("it fits");
+    let other = draft("other").spawn(loops).expect("it fits");
+    suspended.suspend().expect("it lives");
+    suspended_periods_pass(&suspended, 3);
+    let before = figures(&suspended);
+    let of_other = figures(&other).response_time.map_or(0, |times| times.count);
+    suspended_periods_pass(&suspended, 3);
+    assert_eq!(figures(&suspended).received_ns, before.received_ns);
+    let completed = || figures(&other).response_time.map_or(0, |times| times.count);
+    assert!(comes_true(|| completed() > of_other));
+    suspended.resume().expect("it is suspended");
+    assert!(comes_true(|| figures(&suspended).received_ns > before.received_ns));
 }
 
 #[test]
