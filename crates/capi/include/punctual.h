@@ -67,6 +67,35 @@ enum {
 /* Admit tasks that do not fit, too: deadlines may then be missed, and ordinary programs starve. */
 #define PUNCTUAL_OVERLOAD 1u
 
+/* A scheduling group: tasks with a policy and a budget of their own. Others see it as one task. */
+struct punctual_group {
+	size_t size;              /* of this structure */
+	const char *name;         /* 1 to 64 characters */
+	const char *parent;       /* the group above, before it in the list; NULL: none */
+	const char *budget_group; /* that limits it; NULL: none */
+	uint64_t period;          /* between replenishments, at least 100 us */
+	uint64_t budget;          /* execution time in each period */
+	int64_t priority;         /* where the policy above is PUNCTUAL_FP, larger first */
+	uint32_t policy;          /* of its tasks: PUNCTUAL_EDF, ... */
+	uint32_t cpu;             /* of the set's; of no importance where the set has one */
+};
+
+#define PUNCTUAL_GROUP_INIT \
+	{ sizeof(struct punctual_group), NULL, NULL, NULL, 0, 0, 0, PUNCTUAL_EDF, 0 }
+
+/* A budget that several tasks and groups share, whatever schedules them. */
+struct punctual_budget_group {
+	size_t size;        /* of this structure */
+	const char *name;   /* 1 to 64 characters */
+	const char *parent; /* the budget group that limits it, before it in the list; NULL: none */
+	uint64_t period;    /* between replenishments, at least 100 us */
+	uint64_t budget;    /* execution time in each period, of all members together */
+	uint32_t cpu;       /* of the set's; of no importance where the set has one */
+	uint32_t reserved;
+};
+
+#define PUNCTUAL_BUDGET_GROUP_INIT { sizeof(struct punctual_budget_group), NULL, NULL, 0, 0, 0, 0 }
+
 /* Attributes of a set. */
 struct punctual_attr {
 	size_t size;            /* of this structure */
@@ -78,10 +107,14 @@ struct punctual_attr {
 	uint32_t trace_records; /* that may wait for the trace's file; 0: 65,536 */
 	const char *owner;      /* shown to others that want the CPU; NULL: the command line */
 	const char *trace;      /* a file for a trace; NULL: none */
+	const struct punctual_group *groups;
+	size_t group_count;     /* length of groups */
+	const struct punctual_budget_group *budget_groups;
+	size_t budget_group_count; /* length of budget_groups */
 };
 
 #define PUNCTUAL_ATTR_INIT \
-	{ sizeof(struct punctual_attr), NULL, 0, PUNCTUAL_EDF, 0, 0, 0, NULL, NULL }
+	{ sizeof(struct punctual_attr), NULL, 0, PUNCTUAL_EDF, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0 }
 
 /* What happens when the budget is used up, or the deadline comes, before a job is done. */
 enum {
@@ -103,10 +136,12 @@ struct punctual_task_attr {
 	uint32_t overrun;  /* PUNCTUAL_CARRY, ... */
 	uint32_t cpu;      /* of the set's; of no importance where the set has one */
 	size_t stack;      /* of a thread that the library makes, bytes; 0: as usual */
+	const char *group; /* the scheduling group in which it competes; NULL: none */
+	const char *budget_group; /* that limits it; NULL: none */
 };
 
 #define PUNCTUAL_TASK_ATTR_INIT \
-	{ sizeof(struct punctual_task_attr), NULL, 0, 0, 0, 0, 0, PUNCTUAL_CARRY, 0, 0 }
+	{ sizeof(struct punctual_task_attr), NULL, 0, 0, 0, 0, 0, PUNCTUAL_CARRY, 0, 0, NULL, NULL }
 
 /* One period of a task, as the task sees it. */
 struct punctual_period {
@@ -269,7 +304,8 @@ uint64_t punctual_clock(void);
  *
  * Takes the CPUs of the set and starts a dispatcher on each, which gives tasks their budgets. Tasks
  * are then added by punctual_attach(3), punctual_task_create(3), punctual_task_command(3) and
- * punctual_task_pid(3). attr may be NULL for defaults.
+ * punctual_task_pid(3). attr may be NULL for defaults. It names the scheduling groups and budget
+ * groups, which are there from here to the end; tasks are put into them by their own attributes.
  *
  * The program needs root, or CAP_SYS_NICE and CAP_IPC_LOCK, or the limits rtprio 99 and memlock
  * unlimited. Its memory is locked while it has a set. The signal SIGRTMAX - 1 parks the threads of
@@ -278,6 +314,8 @@ uint64_t punctual_clock(void);
  *
  * Errors:
  * EINVAL a value is out of its range; there is no such CPU
+ * EEXIST two groups have the same name
+ * ENOENT a group names one that is not before it in the list
  * EBUSY another dispatcher has a CPU, or has just ended there
  * EPERM privileges are missing; this process is the child of one that used the library
  * E2BIG attr has values that this version does not know
@@ -336,6 +374,7 @@ int punctual_stats(struct punctual *set, struct punctual_stats *stats);
  * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
  * EINVAL a value is out of its range, or SIGXCPU has no handler
  * EEXIST a task of the set has this name
+ * ENOENT the set has no such group
  * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
  * EALREADY the thread is a task already
  * EPERM the kernel refuses the thread a real-time priority
@@ -432,6 +471,7 @@ struct punctual_task *punctual_self(void);
  * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
  * EINVAL a value is out of its range, or SIGXCPU has no handler
  * EEXIST a task of the set has this name
+ * ENOENT the set has no such group
  * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
  * EAGAIN no thread can be made
  * EPERM the kernel refuses the thread a real-time priority
@@ -475,7 +515,7 @@ int punctual_task_close(struct punctual_task *task);
  * killed when the set is closed. Where task is not NULL, it gets a handle of the task.
  *
  * Errors:
- * ENOENT there is no such command
+ * ENOENT there is no such command; the set has no such group
  * EACCES the command cannot be executed
  * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
  * EINVAL a value is out of its range; argv is empty
@@ -502,6 +542,7 @@ int punctual_task_command(struct punctual *set, const struct punctual_task_attr 
  * EBUSY the budget does not fit; punctual_last_error(3) has the least change that would make it fit
  * EINVAL a value is out of its range; the process cannot be a task
  * EEXIST a task of the set has this name
+ * ENOENT the set has no such group
  * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
  * EBADF set is no open set
  * ECANCELED the set was closed meanwhile

@@ -15,6 +15,7 @@ use crate::current::*;
 use crate::error::*;
 use crate::fifo::*;
 use crate::fifo_end::*;
+use crate::group::*;
 use crate::mutex::*;
 use crate::mutex_table::HandleOfMutex;
 use crate::program::*;
@@ -53,6 +54,8 @@ types! {
     Option<Function> = "void *(*)(void *)",
     HandleOfSet = "struct punctual",
     HandleOfTask = "struct punctual_task",
+    CGroup = "struct punctual_group",
+    CBudgetGroup = "struct punctual_budget_group",
     SetAttr = "struct punctual_attr",
     TaskAttr = "struct punctual_task_attr",
     CPeriod = "struct punctual_period",
@@ -225,9 +228,15 @@ fn the_header_declares_what_is_here() {
         punctual_wait_period as unsafe extern "C" fn(_) -> _,
     }
     structures! { lines:
-        SetAttr { size, cpus, cpu_count, policy, flags, task_limit, trace_records, owner, trace }
+        CGroup { size, name, parent, budget_group, period, budget, priority, policy, cpu }
+        CBudgetGroup { size, name, parent, period, budget, cpu, reserved }
+        SetAttr {
+            size, cpus, cpu_count, policy, flags, task_limit, trace_records, owner, trace, groups,
+            group_count, budget_groups, budget_group_count
+        }
         TaskAttr {
-            size, name, period, budget, deadline, offset, priority, overrun, cpu, stack
+            size, name, period, budget, deadline, offset, priority, overrun, cpu, stack, group,
+            budget_group
         }
         CPeriod { number, release, deadline, lost, reserved }
         CEnd { size, how, code, value }

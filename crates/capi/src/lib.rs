@@ -17,6 +17,7 @@ mod error;
 mod fifo;
 mod fifo_end;
 mod fork;
+mod group;
 mod handle;
 mod lock_error;
 mod mutex;

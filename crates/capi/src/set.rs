@@ -1,13 +1,15 @@
 //! Sets: opened, waited for, closed.
 
 use std::ffi::{c_char, c_int};
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual::{Policy, Punctual, Running, Time};
+use punctual::{Error, Policy, Punctual, Running, Time};
 
 use crate::error::{error, failed, returned, CallError};
 use crate::fork;
+use crate::group::{add_budget_groups, add_groups, CBudgetGroup, CGroup};
 use crate::handle::{HandleKind, Table};
 use crate::plain::{self, Plain};
 
@@ -29,11 +31,15 @@ pub struct SetAttr {
     pub trace_records: u32,
     pub owner: *const c_char,
     pub trace: *const c_char,
+    pub groups: *const CGroup,
+    pub group_count: usize,
+    pub budget_groups: *const CBudgetGroup,
+    pub budget_group_count: usize,
 }
 
 // SAFETY: integers and pointers.
 unsafe impl Plain for SetAttr {
-    const FIRST: usize = size_of::<SetAttr>();
+    const FIRST: usize = offset_of!(SetAttr, groups);
 }
 
 /// PUNCTUAL_OVERLOAD
@@ -55,6 +61,17 @@ pub unsafe extern "C" fn punctual_open(attr: *const SetAttr, set: *mut *mut Hand
     }))
 }
 
+/// The policy of this number.
+///
+/// # Errors
+/// EINVAL.
+pub fn policy(number: u32) -> Result<Policy, Error> {
+    POLICIES.get(number as usize).copied().ok_or_else(|| {
+        let cause = format!("there is no policy {number}");
+        error(libc::EINVAL, cause, "use PUNCTUAL_EDF, _RM, _DM or _FP")
+    })
+}
+
 unsafe fn open(attr: *const SetAttr) -> Result<Running, CallError> {
     fork::watch()?;
     // SAFETY: the caller's.
@@ -68,11 +85,13 @@ unsafe fn open(attr: *const SetAttr) -> Result<Running, CallError> {
         }
         _ => return Err(error(libc::EINVAL, "the CPUs are no list", "name at least one").into()),
     };
-    let Some(&policy) = POLICIES.get(attr.policy as usize) else {
-        let cause = format!("there is no policy {}", attr.policy);
-        return Err(error(libc::EINVAL, cause, "use PUNCTUAL_EDF, _RM, _DM or _FP").into());
-    };
-    declared = declared.policy(policy);
+    declared = declared.policy(policy(attr.policy)?);
+    // SAFETY: the caller's.
+    unsafe {
+        let (nodes, count) = (attr.budget_groups, attr.budget_group_count);
+        declared = add_budget_groups(declared, nodes, count, attr.cpu_count)?;
+        declared = add_groups(declared, attr.groups, attr.group_count, attr.cpu_count)?;
+    }
     match attr.flags {
         0 => {}
         OVERLOAD => declared = declared.overload(),

@@ -34,11 +34,13 @@ pub struct TaskAttr {
     pub overrun: u32,
     pub cpu: u32,
     pub stack: usize,
+    pub group: *const c_char,
+    pub budget_group: *const c_char,
 }
 
 // SAFETY: integers and pointers.
 unsafe impl Plain for TaskAttr {
-    const FIRST: usize = size_of::<TaskAttr>();
+    const FIRST: usize = mem::offset_of!(TaskAttr, group);
 }
 
 /// `struct punctual_task_end`.
@@ -168,6 +170,17 @@ pub unsafe fn draft<'a>(
     }
     if attr.deadline != 0 {
         draft = draft.deadline(ns(attr.deadline));
+    }
+    // SAFETY: the caller's.
+    let (group, node) = unsafe {
+        let group = plain::text(attr.group, "the group's name")?;
+        (group, plain::text(attr.budget_group, "the budget group's name")?)
+    };
+    if let Some(group) = group {
+        draft = draft.group(group);
+    }
+    if let Some(node) = node {
+        draft = draft.budget_group(node);
     }
     if attr.cpu != 0 || set.cpus().count() > 1 {
         draft = draft.cpu(attr.cpu);

@@ -100,6 +100,11 @@ fn programs_are_tasks_and_tasks_change() {
 }
 
 #[test]
+fn groups_limit_their_tasks() {
+    passes("cc", "groups.c");
+}
+
+#[test]
 fn fifos_pass_bytes_and_messages() {
     passes("cc", "fifos.c");
 }

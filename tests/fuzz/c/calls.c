@@ -98,6 +98,8 @@ static void choose(struct stream *in, struct punctual_task_attr *attr)
 	attr->overrun = stream_byte(in) % 8 ? PUNCTUAL_CARRY : stream_below(in, 6);
 	attr->cpu = stream_byte(in) % 8 ? 0 : (uint32_t)stream_number(in);
 	attr->stack = stream_byte(in) % 8 ? 0 : stream_number(in) % (1 << 20);
+	attr->group = stream_byte(in) % 4 ? NULL : "a";
+	attr->budget_group = stream_byte(in) % 4 ? NULL : "a";
 	if (stream_byte(in) % 16 == 1)
 		attr->size = stream_below(in, 4) * 40;
 }
@@ -110,9 +112,26 @@ static void choose_thread(struct stream *in, struct punctual_task_attr *attr)
 		attr->period = 20 * MS;
 }
 
+static const char *const group_names[] = { NULL, "a", "b", "\xff" };
+
+static void choose_group(struct stream *in, struct punctual_group *group)
+{
+	group->size = stream_byte(in) % 16 ? sizeof(*group) : stream_below(in, sizeof(*group));
+	group->name = group_names[stream_below(in, 4)];
+	group->parent = stream_byte(in) % 4 ? NULL : group_names[stream_below(in, 4)];
+	group->budget_group = stream_byte(in) % 4 ? NULL : group_names[stream_below(in, 4)];
+	group->period = stream_byte(in) % 4 ? 5 * MS : stream_number(in);
+	group->budget = stream_byte(in) % 4 ? MS : stream_number(in);
+	group->priority = (int64_t)stream_number(in);
+	group->policy = stream_below(in, 6);
+	group->cpu = (uint32_t)stream_number(in);
+}
+
 static void call_set(struct stream *in)
 {
 	struct punctual_stats stats = PUNCTUAL_STATS_INIT;
+	struct punctual_group groups[2] = { PUNCTUAL_GROUP_INIT, PUNCTUAL_GROUP_INIT };
+	struct punctual_budget_group node = PUNCTUAL_BUDGET_GROUP_INIT;
 	struct punctual_attr attr = PUNCTUAL_ATTR_INIT;
 	uint32_t cpus[] = { (uint32_t)stream_number(in), 0 };
 
@@ -124,6 +143,17 @@ static void call_set(struct stream *in)
 		attr.flags = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
 		attr.task_limit = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
 		attr.size = stream_byte(in) % 8 ? sizeof(attr) : stream_below(in, 256);
+		attr.groups = groups;
+		attr.group_count = stream_below(in, 3);
+		attr.budget_groups = stream_byte(in) % 8 ? &node : NULL;
+		attr.budget_group_count = stream_below(in, 2);
+		for (int n = 0; n < 2; n++)
+			choose_group(in, &groups[n]);
+		node.name = group_names[stream_below(in, 4)];
+		node.parent = stream_byte(in) % 4 ? NULL : group_names[stream_below(in, 4)];
+		node.period = stream_byte(in) % 4 ? 5 * MS : stream_number(in);
+		node.budget = stream_byte(in) % 4 ? MS : stream_number(in);
+		node.cpu = (uint32_t)stream_number(in);
 		checked(punctual_open(&attr, room(in, held.set)));
 		break;
 	case 1:

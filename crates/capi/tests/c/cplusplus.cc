@@ -16,7 +16,12 @@ int main()
 	struct punctual_task_change change = PUNCTUAL_TASK_CHANGE_INIT;
 	struct punctual_period period = {};
 
+	struct punctual_group group = PUNCTUAL_GROUP_INIT;
+	struct punctual_budget_group node = PUNCTUAL_BUDGET_GROUP_INIT;
 	attr.policy = PUNCTUAL_DM;
+	attr.groups = &group;
+	attr.budget_groups = &node;
+	attr.group_count = attr.budget_group_count = 1;
 	attr.task_limit = 10001;
 	task_attr.overrun = PUNCTUAL_SKIP;
 	struct punctual *set = nullptr;
