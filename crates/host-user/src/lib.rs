@@ -48,6 +48,7 @@ pub use costs::capacity;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
 pub use mutex::{LendingMutex, LockError};
 pub use no_idle::NoIdle;
+pub use overrun_signal::{call_overrun_handlers, OverrunHandler};
 pub use punctual_dispatcher::Dispatcher;
 pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;

@@ -29,11 +29,7 @@ pub fn signal() -> i32 {
 extern "C" fn stand_in_gate(_: i32) {
     // SAFETY: errno's place is this thread's own; the interrupted code must find its value again.
     let errno = unsafe { *libc::__errno_location() };
-    let control = MINE.with(ThreadLocal::get);
-    // SAFETY: set by `enter`, whose `Membership` keeps it alive until its drop clears the pointer.
-    if let Some(control) = unsafe { control.as_ref() } {
-        control.pass();
-    }
+    with_mine(TaskControl::pass);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
@@ -59,6 +55,17 @@ pub fn enter(control: Arc<TaskControl>) -> Membership {
     signal::unblock(signal());
     MINE.with(|mine| mine.set(Arc::as_ptr(&control)));
     Membership { control }
+}
+
+/// Calls `f` with what the calling thread shares with its dispatcher, if it is a task.
+/// Async-signal-safe, as far as `f` is.
+pub fn with_mine(f: impl FnOnce(&TaskControl)) {
+    let control = MINE.with(ThreadLocal::get);
+    // SAFETY: set by `enter`, whose `Membership` keeps it alive until its drop, in this thread,
+    // clears the pointer.
+    if let Some(control) = unsafe { control.as_ref() } {
+        f(control);
+    }
 }
 
 /// Whether the calling thread has one.

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
 
+use crate::overrun_signal::OverrunHandler;
 use crate::park_signal::{self, Membership};
 use crate::sched;
 use crate::task_control::TaskControl;
@@ -43,6 +44,12 @@ impl ThreadTask {
 
     pub(crate) fn control(&self) -> &Arc<TaskControl> {
         self.membership.control()
+    }
+
+    /// Has the overrun signal call `handler` in this thread from now on, where the process has
+    /// [`call_overrun_handlers`](crate::call_overrun_handlers). The first call counts.
+    pub fn handle_overruns(&self, handler: OverrunHandler) {
+        let _ = self.control().overrun_handler.set(handler);
     }
 
     /// The job is done: waits for the next release. A wait that is due from a release gone by

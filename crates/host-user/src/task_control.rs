@@ -3,7 +3,7 @@
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use punctual_sys::{clock, futex};
 
@@ -11,6 +11,7 @@ use crate::direct::Permission;
 use crate::doorbell::Doorbell;
 use crate::holder::HolderName;
 use crate::mutex::{LendingMutex, LockError};
+use crate::overrun_signal::OverrunHandler;
 use crate::suspension::Suspension;
 use crate::wait_queue::{WaitError, WaitQueue, Waited};
 
@@ -94,6 +95,8 @@ pub struct TaskControl {
     /// What it may hand over by itself.
     pub permission: Permission,
     pub suspension: Arc<Suspension>,
+    /// What its thread calls after an overrun.
+    pub overrun_handler: OnceLock<OverrunHandler>,
     pub doorbell: Arc<Doorbell>,
 }
 
@@ -125,6 +128,7 @@ impl TaskControl {
             answer: AtomicU32::new(Answer::Waits as u32),
             permission: Permission::default(),
             suspension: Arc::new(Suspension::new(doorbell.clone())),
+            overrun_handler: OnceLock::new(),
             doorbell,
         }
     }

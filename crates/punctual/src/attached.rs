@@ -100,6 +100,7 @@ impl TaskDraft<&Running> {
         let entry =
             Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(domain, answer))??);
         let thread = entry.enter().map_err(refused)?;
+        self.handler().into_iter().for_each(|handler| thread.handle_overruns(handler));
         let slot = Slot::new();
         let declared = Declared {
             spec,

@@ -1,10 +1,11 @@
 //! One task in the making, wherever it is to go.
 
 use std::cell::Cell;
-use std::ffi::OsString;
+use std::ffi::{c_void, OsString};
 use std::sync::Arc;
 use std::time::Duration;
 
+use punctual_host_user::{call_overrun_handlers, OverrunHandler};
 use punctual_session::{Execution, ThreadBody};
 use punctual_taskset::{Body, DomainId, Overrun, TaskSet, TaskSpec};
 use punctual_trace::TaskEnd;
@@ -34,6 +35,7 @@ pub struct TaskDraft<P: DraftTarget> {
     start: Duration,
     priority: Option<i64>,
     overrun: Overrun,
+    overrun_handler: Option<OverrunHandler>,
     group: Option<String>,
     budget_group: Option<String>,
     cpu: Option<u32>,
@@ -80,6 +82,7 @@ impl<P: DraftTarget> TaskDraft<P> {
             start: Duration::ZERO,
             priority: None,
             overrun: Overrun::default(),
+            overrun_handler: None,
             group: None,
             budget_group: None,
             cpu: None,
@@ -127,6 +130,27 @@ impl<P: DraftTarget> TaskDraft<P> {
     /// Without a handler SIGXCPU ends the program, so a thread is refused then.
     pub fn overrun(mut self, overrun: Overrun) -> Self {
         self.overrun = overrun;
+        self
+    }
+
+    /// Has the task's thread call `handler` with `argument` after each overrun, on the next budget,
+    /// in the middle of what it executes; sets [`Overrun::Signal`]. From then on SIGXCPU calls the
+    /// handlers of tasks in this program, and does nothing in other threads.
+    ///
+    /// It is refused for commands and processes, which handle SIGXCPU themselves, and in a program
+    /// that has a handler of its own for SIGXCPU.
+    ///
+    /// # Safety
+    /// `handler` is called by a handler of a signal, so it calls async-signal-safe functions alone
+    /// (signal-safety(7)); it may use `argument` in the task's thread until the task ends.
+    pub unsafe fn overrun_handler(
+        mut self,
+        handler: extern "C" fn(*mut c_void),
+        argument: *mut c_void,
+    ) -> Self {
+        self.overrun = Overrun::Signal;
+        // SAFETY: the caller's.
+        self.overrun_handler = Some(unsafe { OverrunHandler::new(handler, argument) });
         self
     }
 
@@ -180,6 +204,13 @@ impl<P: DraftTarget> TaskDraft<P> {
         body: ThreadBody,
         slot: Arc<Slot<T>>,
     ) -> P::Output<T> {
+        let body: ThreadBody = match self.overrun_handler {
+            None => body,
+            Some(handler) => Box::new(move |task| {
+                task.handle_overruns(handler);
+                body(task);
+            }),
+        };
         let execution = Execution::Thread { stack: self.stack, body };
         self.finish(this_process(), execution, slot.clone(), slot)
     }
@@ -237,6 +268,10 @@ impl<P: DraftTarget> TaskDraft<P> {
         self.place.put(task, handle)
     }
 
+    pub(crate) fn handler(&self) -> Option<OverrunHandler> {
+        self.overrun_handler
+    }
+
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -281,6 +316,9 @@ impl<P: DraftTarget> TaskDraft<P> {
                 "add .priority(1) (larger is more important), or use another policy",
             ));
         }
+        if self.overrun_handler.is_some() {
+            self.install_overrun_handler(execution).map_err(|e| e.of_task(&self.name))?;
+        }
         if self.overrun == Overrun::Signal
             && matches!(execution, Execution::Thread { .. })
             && !overrun_signal_is_handled()
@@ -307,6 +345,21 @@ impl<P: DraftTarget> TaskDraft<P> {
         let (start, priority) = (start.unwrap_or(0), self.priority.unwrap_or(0));
         let Placed { domain, group, budget_group } = placed;
         Ok(TaskSpec { domain, group, budget_group, offset: start, priority, ..spec })
+    }
+
+    fn install_overrun_handler(&self, execution: &Execution) -> Result<(), Error> {
+        if !matches!(execution, Execution::Thread { .. }) {
+            let help = "install a handler of SIGXCPU in the command";
+            return Err(Error::usage("only threads of this program have overrun handlers", help));
+        }
+        if self.overrun != Overrun::Signal {
+            let cause = "its overrun handler needs the overrun policy signal";
+            return Err(Error::usage(cause, "leave the overrun policy out"));
+        }
+        call_overrun_handlers().map_err(|e| {
+            let cause = format!("its overrun handler cannot be called: {e}");
+            Error::usage(cause, "leave SIGXCPU to the library, or use Overrun::Signal alone")
+        })
     }
 
     fn placed(&self, set: &TaskSet) -> Result<Placed, Error> {
