@@ -121,7 +121,7 @@ enum {
 	PUNCTUAL_CARRY,      /* suspended until the next release; catches up */
 	PUNCTUAL_SKIP,       /* the same, but leaves out the releases that it is late for */
 	PUNCTUAL_BACKGROUND, /* continues as an ordinary thread until the next release */
-	PUNCTUAL_SIGNAL      /* as carry, and SIGXCPU, which needs a handler */
+	PUNCTUAL_SIGNAL      /* as carry, and a handler is called; or SIGXCPU, which needs one */
 };
 
 /* Attributes of a task. */
@@ -138,10 +138,17 @@ struct punctual_task_attr {
 	size_t stack;      /* of a thread that the library makes, bytes; 0: as usual */
 	const char *group; /* the scheduling group in which it competes; NULL: none */
 	const char *budget_group; /* that limits it; NULL: none */
+	/*
+	 * With PUNCTUAL_SIGNAL, of a thread: called in it with overrun_argument after each overrun,
+	 * on the next budget, by a handler of SIGXCPU; NULL: the program has such a handler itself.
+	 */
+	void (*overrun_handler)(void *argument);
+	void *overrun_argument;
 };
 
 #define PUNCTUAL_TASK_ATTR_INIT \
-	{ sizeof(struct punctual_task_attr), NULL, 0, 0, 0, 0, 0, PUNCTUAL_CARRY, 0, 0, NULL, NULL }
+	{ sizeof(struct punctual_task_attr), NULL, 0, 0, 0, 0, 0, PUNCTUAL_CARRY, 0, 0, NULL, NULL, \
+	  NULL, NULL }
 
 /* One period of a task, as the task sees it. */
 struct punctual_period {

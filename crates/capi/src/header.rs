@@ -236,7 +236,7 @@ fn the_header_declares_what_is_here() {
         }
         TaskAttr {
             size, name, period, budget, deadline, offset, priority, overrun, cpu, stack, group,
-            budget_group
+            budget_group, overrun_handler, overrun_argument
         }
         CPeriod { number, release, deadline, lost, reserved }
         CEnd { size, how, code, value }

@@ -36,6 +36,8 @@ pub struct TaskAttr {
     pub stack: usize,
     pub group: *const c_char,
     pub budget_group: *const c_char,
+    pub overrun_handler: Option<extern "C" fn(*mut c_void)>,
+    pub overrun_argument: *mut c_void,
 }
 
 // SAFETY: integers and pointers.
@@ -176,6 +178,10 @@ pub unsafe fn draft<'a>(
         let group = plain::text(attr.group, "the group's name")?;
         (group, plain::text(attr.budget_group, "the budget group's name")?)
     };
+    if let Some(handler) = attr.overrun_handler {
+        // SAFETY: the caller's. The policy is the one that C names.
+        draft = unsafe { draft.overrun_handler(handler, attr.overrun_argument) }.overrun(overrun);
+    }
     if let Some(group) = group {
         draft = draft.group(group);
     }

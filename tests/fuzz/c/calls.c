@@ -83,6 +83,11 @@ static void *work(void *argument)
 	return argument;
 }
 
+static void overran(void *argument)
+{
+	(void)argument;
+}
+
 static void choose(struct stream *in, struct punctual_task_attr *attr)
 {
 	static const char *const names[] = { NULL, "a", "b", "", "\xff\x01", "much too long ..."
@@ -98,6 +103,8 @@ static void choose(struct stream *in, struct punctual_task_attr *attr)
 	attr->overrun = stream_byte(in) % 8 ? PUNCTUAL_CARRY : stream_below(in, 6);
 	attr->cpu = stream_byte(in) % 8 ? 0 : (uint32_t)stream_number(in);
 	attr->stack = stream_byte(in) % 8 ? 0 : stream_number(in) % (1 << 20);
+	/* With the handler of this process it is refused; without, it is called. */
+	attr->overrun_handler = stream_byte(in) % 8 ? NULL : overran;
 	attr->group = stream_byte(in) % 4 ? NULL : "a";
 	attr->budget_group = stream_byte(in) % 4 ? NULL : "a";
 	if (stream_byte(in) % 16 == 1)

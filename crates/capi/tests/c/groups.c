@@ -125,8 +125,28 @@ static void tasks_share_the_budgets_of_their_groups(void)
 	CHECK(punctual_close(set) == 0);
 }
 
+/* What a program passes that was compiled before there were groups. */
+static void older_structures(void)
+{
+	struct punctual_attr attr = PUNCTUAL_ATTR_INIT;
+	struct punctual_task_attr of = task_attr("older", 20 * MS, MS);
+	struct punctual_task *task;
+	struct punctual *set;
+
+	attr.size = offsetof(struct punctual_attr, groups);
+	attr.group_count = 7;
+	set = open_set(&attr);
+	of.size = offsetof(struct punctual_task_attr, group);
+	of.group = "none";
+	CHECK(punctual_task_create(set, &of, executes, NULL, &task) == 0);
+	of.size--;
+	FAILS(punctual_task_create(set, &of, executes, NULL, NULL), EINVAL);
+	CHECK(punctual_close(set) == 0);
+}
+
 int main(void)
 {
+	older_structures();
 	lists_that_are_none();
 	tasks_share_the_budgets_of_their_groups();
 	return 0;

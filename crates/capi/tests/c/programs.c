@@ -268,6 +268,53 @@ static void tasks_are_suspended_and_resumed(struct punctual *set)
 	FAILS(punctual_task_suspend(task), EBADF);
 }
 
+/* What the overrun handler of a task sees. */
+struct handled {
+	pthread_t thread;
+	volatile sig_atomic_t calls, elsewhere;
+};
+
+static void handles(void *argument)
+{
+	struct handled *handled = argument;
+
+	if (pthread_equal(pthread_self(), handled->thread))
+		handled->calls++;
+	else
+		handled->elsewhere++;
+}
+
+static void *is_handled_twice(void *argument)
+{
+	struct handled *handled = argument;
+
+	handled->thread = pthread_self();
+	while (handled->calls < 2 && !punctual_is_over())
+		;
+	return argument;
+}
+
+static void each_task_has_its_overrun_handler(struct punctual *set)
+{
+	struct punctual_task_attr attr = task_attr(NULL, 10 * MS, MS);
+	char *command[] = { "true", NULL };
+	struct punctual_task *task[2];
+	struct handled of[2] = { 0 };
+
+	attr.overrun_handler = handles;
+	FAILS(punctual_task_create(set, &attr, is_handled_twice, of, task), EINVAL);
+	CHECK(strstr(punctual_last_error(), "overrun policy"));
+	attr.overrun = PUNCTUAL_SIGNAL;
+	FAILS(punctual_task_command(set, &attr, command, task), EINVAL);
+	for (int n = 0; n < 2; n++) {
+		attr.overrun_argument = &of[n];
+		CHECK(punctual_task_create(set, &attr, is_handled_twice, &of[n], &task[n]) == 0);
+	}
+	for (int n = 0; n < 2; n++)
+		CHECK(punctual_task_join(task[n], NULL) == 0);
+	CHECK(of[0].calls >= 2 && of[1].calls >= 2 && !of[0].elsewhere && !of[1].elsewhere);
+}
+
 static volatile sig_atomic_t overruns;
 static pthread_t task_thread;
 
@@ -296,6 +343,9 @@ static void the_overrun_signal_reaches_its_task(struct punctual *set)
 	attr.overrun = PUNCTUAL_SIGNAL;
 	CHECK(punctual_task_create(set, &attr, overruns_twice, &attr, &task) == 0);
 	CHECK(punctual_task_join(task, NULL) == 0 && overruns >= 2);
+	attr.overrun_handler = handles;
+	FAILS(punctual_task_create(set, &attr, overruns_twice, &attr, &task), EINVAL);
+	CHECK(strstr(punctual_last_error(), "handler of its own"));
 }
 
 /* Handles of tasks outlive their set. */
@@ -327,6 +377,7 @@ int main(void)
 	tasks_change_while_they_run(set);
 	periods_change_while_the_task_runs(set);
 	tasks_are_suspended_and_resumed(set);
+	each_task_has_its_overrun_handler(set);
 	the_overrun_signal_reaches_its_task(set);
 	tasks_of_a_closed_set(set);
 	return 0;
