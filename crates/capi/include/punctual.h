@@ -96,6 +96,39 @@ struct punctual_budget_group {
 
 #define PUNCTUAL_BUDGET_GROUP_INIT { sizeof(struct punctual_budget_group), NULL, NULL, 0, 0, 0, 0 }
 
+/* What an observer is called with. */
+enum {
+	PUNCTUAL_REPORT_PERIOD,  /* a release of a task, as it turned out */
+	PUNCTUAL_REPORT_DROPPED, /* releases of a task whose reports were dropped */
+	PUNCTUAL_REPORT_ENDED,   /* a task has ended, before its set was closed */
+	PUNCTUAL_REPORT_WARNING  /* something that the user should know */
+};
+
+/* Of a period: it missed its deadline; its budget was used up before the job was done. */
+#define PUNCTUAL_PERIOD_MISSED 1u
+#define PUNCTUAL_PERIOD_OVERRAN 2u
+
+/* A time that never came. */
+#define PUNCTUAL_NEVER UINT64_MAX
+
+/* What became known of a set, until the observer returns. */
+struct punctual_report {
+	size_t size;        /* of this structure, as the library has it */
+	uint32_t kind;      /* PUNCTUAL_REPORT_PERIOD, ... */
+	uint32_t flags;     /* of a period: PUNCTUAL_PERIOD_MISSED, ... */
+	const char *task;   /* its name; NULL: none */
+	uint64_t number;    /* of the release, from 0; of those that were dropped, how many */
+	uint64_t release;   /* when it was due */
+	uint64_t deadline;  /* its absolute deadline */
+	uint64_t started;   /* when it first executed, or PUNCTUAL_NEVER */
+	uint64_t completed; /* when its job was done, or PUNCTUAL_NEVER */
+	uint64_t received;  /* execution time */
+	uint64_t assigned;  /* budget */
+	uint32_t how;       /* of a task that has ended: PUNCTUAL_RETURNED, ... */
+	int32_t code;       /* of a command that has ended */
+	const char *text;   /* of a warning */
+};
+
 /* Attributes of a set. */
 struct punctual_attr {
 	size_t size;            /* of this structure */
@@ -111,10 +144,17 @@ struct punctual_attr {
 	size_t group_count;     /* length of groups */
 	const struct punctual_budget_group *budget_groups;
 	size_t budget_group_count; /* length of budget_groups */
+	/*
+	 * Called in an ordinary thread with what becomes known, in order, within some 25 ms; NULL:
+	 * none. In it, calls with handles of sets and tasks fail (EDEADLK).
+	 */
+	void (*observer)(const struct punctual_report *report, void *argument);
+	void *observer_argument;
 };
 
 #define PUNCTUAL_ATTR_INIT \
-	{ sizeof(struct punctual_attr), NULL, 0, PUNCTUAL_EDF, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0 }
+	{ sizeof(struct punctual_attr), NULL, 0, PUNCTUAL_EDF, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, \
+	  NULL, NULL }
 
 /* What happens when the budget is used up, or the deadline comes, before a job is done. */
 enum {

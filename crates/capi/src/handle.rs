@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{failed, CallError};
 use crate::fork;
+use crate::observer;
 
 /// The kind of an object, in the upper byte of its handle. No address has these.
 #[derive(Clone, Copy)]
@@ -71,6 +72,19 @@ impl<T, H> Table<T, H> {
         self.objects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn may_be_used(&self) -> Result<(), CallError> {
+        // A lock that another thread held at the fork would never be released.
+        if fork::is_child() {
+            return Err(bad_handle());
+        }
+        match self.kind {
+            HandleKind::Set | HandleKind::Task if observer::is_called() => {
+                Err(failed(libc::EDEADLK, c"the set waits for its observer, which must return"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A handle for it.
     pub fn add(&self, object: Arc<T>) -> *mut H {
         let number = self.next.fetch_add(1, Relaxed) | (self.kind as u64) << 56;
@@ -81,12 +95,9 @@ impl<T, H> Table<T, H> {
     /// The object of a handle.
     ///
     /// # Errors
-    /// EBADF.
+    /// EBADF; EDEADLK in an observer.
     pub fn get(&self, handle: *mut H) -> Result<Arc<T>, CallError> {
-        // A lock that another thread held at the fork would never be released.
-        if fork::is_child() {
-            return Err(bad_handle());
-        }
+        self.may_be_used()?;
         self.objects().get(&(handle as u64)).cloned().ok_or_else(bad_handle)
     }
 
@@ -95,9 +106,7 @@ impl<T, H> Table<T, H> {
     /// # Errors
     /// EBADF.
     pub fn remove(&self, handle: *mut H) -> Result<Arc<T>, CallError> {
-        if fork::is_child() {
-            return Err(bad_handle());
-        }
+        self.may_be_used()?;
         self.objects().remove(&(handle as u64)).ok_or_else(bad_handle)
     }
 }

@@ -18,6 +18,7 @@ use crate::fifo_end::*;
 use crate::group::*;
 use crate::mutex::*;
 use crate::mutex_table::HandleOfMutex;
+use crate::observer::{CReport, DROPPED, ENDED, MISSED, OVERRAN, PERIOD, WARNING};
 use crate::program::*;
 use crate::semaphore::*;
 use crate::set::*;
@@ -56,6 +57,7 @@ types! {
     HandleOfTask = "struct punctual_task",
     CGroup = "struct punctual_group",
     CBudgetGroup = "struct punctual_budget_group",
+    CReport = "struct punctual_report",
     SetAttr = "struct punctual_attr",
     TaskAttr = "struct punctual_task_attr",
     CPeriod = "struct punctual_period",
@@ -232,7 +234,11 @@ fn the_header_declares_what_is_here() {
         CBudgetGroup { size, name, parent, period, budget, cpu, reserved }
         SetAttr {
             size, cpus, cpu_count, policy, flags, task_limit, trace_records, owner, trace, groups,
-            group_count, budget_groups, budget_group_count
+            group_count, budget_groups, budget_group_count, observer, observer_argument
+        }
+        CReport {
+            size, kind, flags, task, number, release, deadline, started, completed, received,
+            assigned, how, code, text
         }
         TaskAttr {
             size, name, period, budget, deadline, offset, priority, overrun, cpu, stack, group,
@@ -257,6 +263,12 @@ fn the_header_declares_what_is_here() {
     let flags = [
         ("PUNCTUAL_OVERLOAD", OVERLOAD),
         ("PUNCTUAL_CHANGE_PRIORITY", CHANGE_PRIORITY),
+        ("PUNCTUAL_REPORT_PERIOD", PERIOD),
+        ("PUNCTUAL_REPORT_DROPPED", DROPPED),
+        ("PUNCTUAL_REPORT_ENDED", ENDED),
+        ("PUNCTUAL_REPORT_WARNING", WARNING),
+        ("PUNCTUAL_PERIOD_MISSED", MISSED),
+        ("PUNCTUAL_PERIOD_OVERRAN", OVERRAN),
         ("PUNCTUAL_FIFO_MESSAGES", MESSAGES),
         ("PUNCTUAL_FIFO_PERSISTENT", PERSISTENT),
         ("PUNCTUAL_FIFO_SHARED", SHARED),

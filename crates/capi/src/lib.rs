@@ -22,6 +22,7 @@ mod handle;
 mod lock_error;
 mod mutex;
 mod mutex_table;
+mod observer;
 mod plain;
 mod program;
 mod semaphore;

@@ -1,6 +1,6 @@
 //! Sets: opened, waited for, closed.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use crate::error::{error, failed, returned, CallError};
 use crate::fork;
 use crate::group::{add_budget_groups, add_groups, CBudgetGroup, CGroup};
 use crate::handle::{HandleKind, Table};
+use crate::observer::{ObserverFunction, SetObserver};
 use crate::plain::{self, Plain};
 
 pub static SETS: Table<Running, HandleOfSet> = Table::new(HandleKind::Set);
@@ -35,6 +36,8 @@ pub struct SetAttr {
     pub group_count: usize,
     pub budget_groups: *const CBudgetGroup,
     pub budget_group_count: usize,
+    pub observer: Option<ObserverFunction>,
+    pub observer_argument: *mut c_void,
 }
 
 // SAFETY: integers and pointers.
@@ -99,6 +102,11 @@ unsafe fn open(attr: *const SetAttr) -> Result<Running, CallError> {
             let cause = format!("the flags {flags:#x} are unknown");
             return Err(error(libc::EINVAL, cause, "use PUNCTUAL_OVERLOAD or 0").into());
         }
+    }
+    if let Some(function) = attr.observer {
+        // SAFETY: the caller's.
+        let observer = unsafe { SetObserver::new(function, attr.observer_argument) };
+        declared = declared.observe(move |event| observer.report(&event));
     }
     if attr.task_limit != 0 {
         declared = declared.task_limit(attr.task_limit);

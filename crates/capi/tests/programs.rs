@@ -105,6 +105,11 @@ fn groups_limit_their_tasks() {
 }
 
 #[test]
+fn an_observer_is_called_with_each_period_and_end_in_order() {
+    passes("cc", "observer.c");
+}
+
+#[test]
 fn fifos_pass_bytes_and_messages() {
     passes("cc", "fifos.c");
 }

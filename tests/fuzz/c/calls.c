@@ -134,6 +134,14 @@ static void choose_group(struct stream *in, struct punctual_group *group)
 	group->cpu = (uint32_t)stream_number(in);
 }
 
+static void observe(const struct punctual_report *report, void *argument)
+{
+	(void)argument;
+	MUST(report->kind <= PUNCTUAL_REPORT_WARNING);
+	MUST(report->kind == PUNCTUAL_REPORT_WARNING ? report->text != NULL : report->task != NULL);
+	MUST(punctual_wait(running, 0) < 0);
+}
+
 static void call_set(struct stream *in)
 {
 	struct punctual_stats stats = PUNCTUAL_STATS_INIT;
@@ -150,6 +158,7 @@ static void call_set(struct stream *in)
 		attr.flags = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
 		attr.task_limit = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
 		attr.size = stream_byte(in) % 8 ? sizeof(attr) : stream_below(in, 256);
+		attr.observer = stream_byte(in) % 4 ? observe : NULL;
 		attr.groups = groups;
 		attr.group_count = stream_below(in, 3);
 		attr.budget_groups = stream_byte(in) % 8 ? &node : NULL;

@@ -2,6 +2,11 @@
 // The header in C++, from C++11 on.
 #include <punctual.h>
 
+static void observe(const struct punctual_report *report, void *)
+{
+	(void)report->kind;
+}
+
 static void *returns(void *argument)
 {
 	return argument;
@@ -20,6 +25,7 @@ int main()
 	struct punctual_budget_group node = PUNCTUAL_BUDGET_GROUP_INIT;
 	attr.policy = PUNCTUAL_DM;
 	attr.groups = &group;
+	attr.observer = observe;
 	attr.budget_groups = &node;
 	attr.group_count = attr.budget_group_count = 1;
 	attr.task_limit = 10001;
