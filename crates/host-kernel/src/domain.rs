@@ -24,6 +24,7 @@ use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::pidfd;
 use punctual_sys::sched::thread_id;
+use punctual_taskset::TaskChange;
 
 use crate::abi::ALLOCATOR;
 use crate::diagnostics::{not_done_here, wrong_cpu};
@@ -65,8 +66,8 @@ pub(crate) enum Command {
     Retire(usize),
     /// All threads of the task of this index are gone.
     Gone(usize),
-    /// The task of this index has this budget, ns, from its next release on.
-    ChangeBudget(usize, u64),
+    /// The task of this index has other parameters from its next release on.
+    Change(usize, TaskChange),
     /// Other policies for groups.
     Swap(Box<DomainSwap>),
     /// One task lends its jobs to another one, or to none any more.
@@ -371,7 +372,7 @@ impl Domain<'_> {
                 Ok(Command::Add(task)) => self.adding.push(*task),
                 Ok(Command::Retire(index)) => self.remove(index, true)?,
                 Ok(Command::Gone(index)) => self.remove(index, false)?,
-                Ok(Command::ChangeBudget(index, budget)) => self.change_budget(index, budget),
+                Ok(Command::Change(index, change)) => self.change(index, &change),
                 Ok(Command::Lend(lend)) => lend.execute(&self.gsi.channel(), &self.members),
                 Ok(Command::Swap(swap)) => self.swap(*swap)?,
                 Ok(Command::Begin(_)) => {}

@@ -258,10 +258,10 @@ impl DomainPeriods {
         self.tasks.get_mut(self.indices.get(&number)?)
     }
 
-    /// Another budget, ns, from its next release on.
-    pub fn set_budget(&mut self, index: usize, budget: u64) {
+    /// Other parameters from its next release on.
+    pub fn change(&mut self, index: usize, change: &TaskChange) {
         let task = self.tasks.get_mut(&index).into_iter();
-        task.for_each(|task| task.periods.change(&TaskChange::of_budget(budget)));
+        task.for_each(|task| task.periods.change(change));
     }
 
     /// Some records are missing here: what stands before is of no release for sure.

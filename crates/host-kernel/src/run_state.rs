@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use punctual_policies::ReleaseEvent;
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{TaskChange, TaskSpec};
 use punctual_trace::{kind, Period, Record, RunEvent, TraceSink};
 
 use crate::domain::{EventBatch, KeyedEvent};
@@ -87,12 +87,17 @@ impl RunState {
         ended.map(|(&index, task)| (task.doubtful = false, index).1).collect()
     }
 
-    /// Another budget, ns, from its next release on.
-    pub fn set_budget(&mut self, index: usize, budget: u64) {
+    /// Its description, while it has not ended.
+    pub fn spec(&self, index: usize) -> Option<&TaskSpec> {
+        self.tasks.get(&index).map(|task| &task.spec)
+    }
+
+    /// Other parameters from its next release on.
+    pub fn change(&mut self, index: usize, change: &TaskChange) {
         let Some(task) = self.tasks.get_mut(&index) else { return };
-        task.spec.budget = budget;
+        change.apply(&mut task.spec);
         let periods = self.periods.get_mut(&task.spec.domain.0);
-        periods.into_iter().for_each(|periods| periods.set_budget(index, budget));
+        periods.into_iter().for_each(|periods| periods.change(index, change));
     }
 
     /// A task in messages.
@@ -104,7 +109,7 @@ impl RunState {
 
     /// Its domain, while it has not ended.
     pub fn domain_of(&self, index: usize) -> Option<u32> {
-        Some(self.tasks.get(&index)?.spec.domain.0)
+        Some(self.spec(index)?.domain.0)
     }
 
     /// RunEvent of a domain; it is gone into when the records of that time are there.

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use common::{cpu, turn, MS};
-use punctual::{Host, Punctual, Running, TaskEnd};
+use punctual::{ErrorKind, Host, Parameters, Punctual, Running, TaskEnd};
 use punctual_sys::clock::CpuClock;
 use punctual_test_support::{comes_true, has_sched_ext, judge_timing};
 
@@ -67,6 +67,11 @@ fn a_process_has_its_budget_and_no_more_until_it_is_stopped_and_is_an_ordinary_o
     task.set_budget(4 * MS).expect("it fits");
     std::thread::sleep(50 * MS);
     assert_share(&other, 40.0);
+    let too_long = task.change(&Parameters::new().period(30_000 * MS)).expect_err("20 s at most");
+    assert_eq!(too_long.kind, ErrorKind::Usage, "{too_long}");
+    task.change(&Parameters::new().period(20 * MS).deadline(15 * MS)).expect("it fits");
+    std::thread::sleep(50 * MS);
+    assert_share(&other, 20.0);
     task.stop().expect("it runs");
     assert_eq!(task.wait(), TaskEnd::Stopped);
     // Half of the CPU, as the other one.

@@ -95,7 +95,7 @@ pub(crate) trait Driver {
         }
         Err(Diagnostic::usage(
             "this host changes neither periods, deadlines nor priorities while it runs",
-            "change budgets alone, or use the user host",
+            "change budgets alone, or use the user host or the kernel host",
         ))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use punctual_diagnostic::Diagnostic;
 use punctual_host_kernel::{AddedProgram, KernelHost, Outcome};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{Body, TaskSet, TaskSpec};
+use punctual_taskset::{Body, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
@@ -65,9 +65,8 @@ impl Driver for KernelDriver {
         Ok(())
     }
 
-    fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
-        self.0.change_budget(index as usize, budget);
-        Ok(())
+    fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
+        self.0.change(index as usize, change)
     }
 
     fn figures(&self) -> HostFigures {

@@ -108,10 +108,9 @@ impl Domain<'_> {
 
     /// From the next release on. Refused to a task that has ended, or whose policy makes its jobs:
     /// the caller has ruled that out.
-    pub(super) fn change_budget(&mut self, index: usize, budget: u64) {
+    pub(super) fn change(&mut self, index: usize, change: &TaskChange) {
         if let Some(task) = self.members.number(index) {
-            let change = TaskChange::of_budget(budget);
-            let _ = self.allocators.change(&mut self.gsi, task, &change);
+            let _ = self.allocators.change(&mut self.gsi, task, change);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::TaskSpec;
+use punctual_taskset::{TaskChange, TaskSpec};
 
 use super::{AddedProgram, KernelHost, LEAD, PATIENCE};
 use crate::diagnostics::not_done_here;
@@ -72,11 +72,18 @@ impl KernelHost {
         self.send(domain, Command::Retire(index));
     }
 
-    /// Gives a task another budget, ns, from its next release on. Admission is the caller's, and
-    /// that its policy is one of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
-    pub fn change_budget(&mut self, index: usize, budget: u64) {
-        let Some(domain) = self.state.domain_of(index) else { return };
-        self.state.set_budget(index, budget);
-        self.send(domain, Command::ChangeBudget(index, budget));
+    /// Gives a task other parameters from its next release on. Admission is the caller's, and that
+    /// its policy is one of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
+    ///
+    /// # Errors
+    /// A period that is too long for this host.
+    pub fn change(&mut self, index: usize, change: &TaskChange) -> Result<(), Diagnostic> {
+        let Some(spec) = self.state.spec(index) else { return Ok(()) };
+        let (mut changed, domain) = (spec.clone(), spec.domain.0);
+        change.apply(&mut changed);
+        limits::waits(&changed, self.set.duration)?;
+        self.state.change(index, change);
+        self.send(domain, Command::Change(index, *change));
+        Ok(())
     }
 }
