@@ -142,6 +142,6 @@ impl Drop for ThreadTask {
     fn drop(&mut self) {
         self.control().exit();
         // The rest of the thread has no budget. Giving up a privilege cannot fail.
-        drop(sched::set_level(0, 0));
+        drop(punctual_sys::sched::set_other(0));
     }
 }

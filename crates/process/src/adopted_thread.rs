@@ -22,16 +22,13 @@ use crate::proc::{self, Stat};
 use crate::threads_back;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::pidfd;
-use punctual_sys::sched;
+use punctual_sys::sched::{self, Children};
 use rustix::fd::OwnedFd;
 use std::fs::File;
 
-/// Reset-on-fork in each class. A fork copies the class at one instant and the priority at a later
-/// one: without the flag, a child of a thread that got a real-time level in between had that level,
-/// under the name of an ordinary class. Nothing would bound it.
+/// Reset-on-fork in each class, as of [`sched::set_level`].
 pub(crate) const OUR_POLICY: i32 = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
 const PARKED: i32 = libc::SCHED_IDLE | libc::SCHED_RESET_ON_FORK;
-const BACKGROUND: i32 = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;
 
 /// An adopted thread. Dropping it changes nothing: the journal has its record.
 #[derive(Debug)]
@@ -142,8 +139,7 @@ impl AdoptedThread {
 
     /// SCHED_FIFO at this level, or the ordinary class for 0. Real-time safe.
     pub fn set_level(&self, level: i32) {
-        let policy = if level > 0 { OUR_POLICY } else { BACKGROUND };
-        let _ = sched::set(self.tid(), policy, level.max(0));
+        let _ = sched::set_level(self.tid(), level, Children::AreOrdinary);
     }
 
     /// Sends it a signal. Real-time safe.

@@ -158,12 +158,17 @@ pub fn set_idle(tid: i32) -> io::Result<()> {
 
 /// SCHED_FIFO at `level`, or SCHED_OTHER when it is 0. Real-time safe: one system call, two where
 /// the thread may not clear reset-on-fork.
+///
+/// That flag is set at level 0, too. A fork copies the class at one instant and the priority at a
+/// later one: of a thread that had no flag and got a level in between, the child would have that
+/// level, under the name of an ordinary class.
 pub fn set_level(tid: i32, level: i32, children: Children) -> io::Result<()> {
-    match (level, children) {
-        (..=0, _) => set_other(tid),
-        (_, Children::Inherit) => set_fifo(tid, level),
-        (_, Children::AreOrdinary) => set(tid, libc::SCHED_FIFO | RESET_ON_FORK, level),
-    }
+    let policy = if level > 0 { libc::SCHED_FIFO } else { libc::SCHED_OTHER };
+    let flag = match children {
+        Children::Inherit => 0,
+        Children::AreOrdinary => RESET_ON_FORK,
+    };
+    set(tid, policy | flag, level.max(0))
 }
 
 /// SCHED_RESET_ON_FORK of sched.h.
