@@ -9,7 +9,7 @@ use punctual_taskset::{Body, TaskSet};
 use crate::activity::ProgramActivity;
 use crate::jobs::{busiest_window, jobs_of, RecordedJob};
 use crate::observe::Observation;
-use crate::propose::{candidates, shares, Wanted};
+use crate::propose::{candidates, shares, uses_up, Wanted};
 use crate::result::{Candidate, Pattern, ProfileResult, Proposal, ThreadResult};
 use crate::rhythm::{self, Rhythm, LEAST_JOBS};
 
@@ -61,6 +61,7 @@ pub fn evaluate(
     let rest = observed - skipped - active.min(observed - skipped);
     let waits = rest * 100 >= (observed - skipped) * WAITS;
 
+    let executed = activity.threads.values().map(|thread| thread.executed).sum();
     let mut result = empty(seen, wish, skipped, &activity);
     let mut rhythm = None;
     let jobs = match rhythm::find(bursts).filter(|_| waits) {
@@ -76,7 +77,7 @@ pub fn evaluate(
         }
     };
     result.pattern = match rhythm {
-        _ if !waits => Pattern::NeverWaits,
+        _ if !waits && uses_up(executed) => Pattern::NeverWaits,
         Some(_) => Pattern::Periodic,
         None if jobs.len() < LEAST_JOBS => Pattern::TooFew,
         None => Pattern::Aperiodic,

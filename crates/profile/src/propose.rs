@@ -88,6 +88,13 @@ pub fn shares() -> Vec<Candidate> {
     SHARED_BUDGETS.map(candidate).to_vec()
 }
 
+/// Whether a program that executed for so long, ns, without waiting used up any of those shares:
+/// only then is it known to.
+#[must_use]
+pub fn uses_up(executed: u64) -> bool {
+    SHARED_BUDGETS.iter().all(|&budget| executed >= budget)
+}
+
 /// Parts per million.
 fn share(period: u64, budget: u64) -> u64 {
     u64::try_from(u128::from(budget) * 1_000_000 / u128::from(period)).unwrap_or(u64::MAX)

@@ -105,6 +105,15 @@ fn a_program_that_never_waits_and_one_that_hardly_wakes_are_not_judged() {
 }
 
 #[test]
+fn one_that_ends_before_it_has_used_up_a_budget_is_not_said_to_use_up_any() {
+    // Beside others it is ready all the time.
+    let mut observation = seen([(0, 800), (10, 1_000)], 11);
+    observation.records[1].switch = Switch::Preempted;
+    let short = result(&observation, &wish());
+    assert_eq!((short.pattern, short.proposal), (Pattern::TooFew, None));
+}
+
+#[test]
 fn lost_records_and_time_as_ready_are_reported() {
     let mut observation = seen((0..500).map(|n| (n * 20, 2_000)), 10_000);
     observation.lost = 3;
