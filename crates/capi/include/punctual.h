@@ -96,9 +96,9 @@ struct punctual_budget_group {
 
 #define PUNCTUAL_BUDGET_GROUP_INIT { sizeof(struct punctual_budget_group), NULL, NULL, 0, 0, 0, 0 }
 
-/* What an observer is called with. */
+/* Kinds of reports. */
 enum {
-	PUNCTUAL_REPORT_PERIOD,  /* a release of a task, as it turned out */
+	PUNCTUAL_REPORT_PERIOD,  /* a release of a task that is over */
 	PUNCTUAL_REPORT_DROPPED, /* releases of a task whose reports were dropped */
 	PUNCTUAL_REPORT_ENDED,   /* a task has ended, before its set was closed */
 	PUNCTUAL_REPORT_WARNING  /* something that the user should know */
@@ -108,10 +108,10 @@ enum {
 #define PUNCTUAL_PERIOD_MISSED 1u
 #define PUNCTUAL_PERIOD_OVERRAN 2u
 
-/* A time that never came. */
+/* In place of a time: it did not happen. */
 #define PUNCTUAL_NEVER UINT64_MAX
 
-/* What became known of a set, until the observer returns. */
+/* What an observer is called with; valid until it returns. */
 struct punctual_report {
 	size_t size;        /* of this structure, as the library has it */
 	uint32_t kind;      /* PUNCTUAL_REPORT_PERIOD, ... */
