@@ -25,6 +25,9 @@ PD_SHARE int pd_reservation_put(pd_ref d, pd_u32 r, pd_u64 now);
 #include "settle.c"
 #include "charge.c"
 #include "lend.c"
+#ifndef __bpf__
+#include "raise.c"
+#endif
 #include "add.c"
 #include "task.c"
 #include "timer.c"

@@ -34,7 +34,8 @@ PD_FN int pd_group_order(pd_ref d, pd_u32 group, pd_u32 order)
 	g->order = order;
 	g->first = first - 1;
 	g->turned = pd_turned(first);
-	g->by_finish = group == 0 && first == PD_BY_FINISH;
+	/* With ceilings, the order of the queue may be another one than that of the finishes. */
+	g->by_finish = group == 0 && first == PD_BY_FINISH && !PD_CEILINGS(d);
 	g->by_budget = 0;
 	pd_while (order) {
 		if ((order & 255) == PD_BY_BUDGET)
@@ -48,8 +49,11 @@ PD_FN int pd_group_order(pd_ref d, pd_u32 group, pd_u32 order)
 PD_INLINE pd_u64 pd_group_key(pd_ref d, pd_u32 group, pd_job_p j)
 {
 	pd_group_p g = PD_GROUP(d, group);
+	pd_u64 key = (&j->attr.start)[g->first] ^ g->turned;
 
-	return (&j->attr.start)[g->first] ^ g->turned;
+	if (PD_CEILINGS(d) && pd_is_raised(d, group, j))
+		key = pd_min(key, PD_TASK(d, j->attr.task)->ceiling ^ g->turned);
+	return key;
 }
 
 PD_INLINE pd_u64 pd_ready_key(pd_ref d, pd_job_p j)

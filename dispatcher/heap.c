@@ -34,13 +34,27 @@ PD_INLINE pd_u64 pd_attribute_key(pd_job_p j, pd_u32 attribute)
 	return (&j->attr.start)[attribute - 1] ^ pd_turned(attribute);
 }
 
-/* Which of two ready jobs with equal keys is first: the other attributes, then arrival. */
+/* The job's task has a ceiling of the attribute by which the group is ordered first. */
+PD_INLINE int pd_is_raised(pd_ref d, pd_u32 group, pd_job_p j)
+{
+	return j->attr.task != PD_NONE &&
+	       PD_TASK(d, j->attr.task)->raised == PD_GROUP(d, group)->first + 1;
+}
+
+/* Which of two ready jobs with equal keys is first: the raised one, then the other attributes, then
+ * arrival. */
 PD_ALWAYS_INLINE int pd_job_before(pd_ref d, pd_u32 group, pd_u32 a, pd_u32 b)
 {
 	pd_job_p x = PD_JOB(d, a);
 	pd_job_p y = PD_JOB(d, b);
 	pd_u32 order = PD_GROUP(d, group)->order >> 8;
 
+	if (PD_CEILINGS(d)) {
+		int raised = pd_is_raised(d, group, x);
+
+		if (raised != pd_is_raised(d, group, y))
+			return raised;
+	}
 	pd_while (order) {
 		pd_u64 kx = pd_attribute_key(x, order & 255);
 		pd_u64 ky = pd_attribute_key(y, order & 255);

@@ -48,7 +48,8 @@ struct pd_task {
 	pd_u8 used;
 	pd_u8 sleeps;
 	pd_u8 blocked; /* what its jobs execute sleeps */
-	pd_u8 unused;
+	pd_u8 raised;  /* the attribute (enum pd_attribute) that has a ceiling; 0: it is not raised */
+	pd_u64 ceiling;
 };
 
 /* A scheduling group. Its members are its heap's. */
@@ -228,7 +229,7 @@ struct pd {
 	pd_u32 free_task;
 	pd_u32 free_reservation;
 	pd_u32 free_chunk;
-	pd_u32 free_timer;
+	pd_u32 ceilings;	  /* a task was raised: the orders of groups look at the tasks */
 	pd_u32 first_due;	  /* exhausted jobs, the last first */
 	pd_u32 first_due_segment; /* and segments */
 	pd_u32 unsettled;	  /* PD_UNSETTLED */
@@ -246,7 +247,7 @@ struct pd {
 	pd_u32 drafted_rows;
 	pd_u32 drafted_row;  /* the first window of the last of them */
 	pd_u32 drafted_last; /* window; PD_NONE for none */
-	pd_u32 unused;
+	pd_u32 free_timer;
 	pd_u64 drafted_end; /* the latest end of all */
 #ifndef __bpf__
 	struct pd_job *jobs;
@@ -285,11 +286,15 @@ struct pd {
 #define PD_ZERO(d) 0
 /* The host keeps more than the selected job ready to run, and has pd_timer look at them. */
 #define PD_RUNNERS_UP 1
+/* A task was raised (raise.c). The kernel host raises none: there each comparison would add to what
+ * the verifier follows. */
+#define PD_CEILINGS(d) PD_UNLIKELY(PD(d)->ceilings)
 #else
 #include "arena.h"
 /* Where a counter starts, and what is added where the verifier should not know a value: it would
  * follow the loop turn by turn, or continue separately for each value. */
 #define PD_ZERO(d) (PD(d)->zero)
+#define PD_CEILINGS(d) 0
 #endif
 
 #define pd_job_p struct pd_job PD_ARENA *

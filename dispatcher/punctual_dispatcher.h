@@ -203,6 +203,13 @@ PD_API int pd_task_blocked(pd_ref d, pd_u32 task, pd_u64 now);
 PD_API int pd_task_lend(pd_ref d, pd_u32 task, pd_u32 to, pd_u64 now);
 /* The latest of the tasks that lend to this one, PD_NONE if none does. */
 PD_API pd_u32 pd_task_lender(pd_ref d, pd_u32 task);
+#ifndef __bpf__
+/* Raises the task, as while it holds a lock with a priority ceiling: in each group that is ordered
+ * by `attribute` first, its jobs, those to come too, are placed as if they had at least `ceiling`
+ * (PD_BY_PRIORITY: a pd_i64; PD_BY_FINISH: a time), and before those of equal value that are not
+ * raised. Another call replaces the ceiling; PD_BY_NOTHING ends it. */
+PD_API int pd_task_raise(pd_ref d, pd_u32 task, pd_u32 attribute, pd_u64 ceiling, pd_u64 now);
+#endif
 /* Ends all its jobs, its reservation and what it lends; the number may be given out again. -EBUSY:
  * another task lends to it. */
 PD_API int pd_task_gone(pd_ref d, pd_u32 task, pd_u64 now);

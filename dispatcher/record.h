@@ -42,6 +42,7 @@ enum pd_record_kind {
 	PD_REC_RESERVATION_ADD_4 = 26, /* time = server, a = budget_group, b = budget_server */
 	/* The same four follow, for a change (ADD's start, task and servers mean nothing). */
 	PD_REC_RESERVATION_CHANGE = 27, /* small = reservation */
+	PD_REC_TASK_RAISE = 28,	/* small = task, a = ceiling, b = attribute; 0: none */
 	/* Decisions. */
 	PD_REC_SELECTED = 64,  /* small = CPU, a = job; only when it changes */
 	PD_REC_EVENT = 128,    /* + enum pd_event_kind; small = task, a = job, b = used */

@@ -14,6 +14,8 @@ PD_API pd_i64 pd_task_add(pd_ref d, pd_u64 now)
 	t->used = 1;
 	t->sleeps = 0;
 	t->blocked = 0;
+	t->raised = 0;
+	t->ceiling = 0;
 	t->lends_to = PD_NONE;
 	t->executes = i;
 	t->first_lender = PD_NONE;

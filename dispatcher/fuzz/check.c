@@ -86,6 +86,7 @@ static void learn(struct shadow *s)
 			.budget_server = a->budget_server,
 		};
 		shadow_added(s, id, &attr);
+		shadow_find(s, id)->is_reserved = true;
 		/* Whether its reservation has the rule by now is not followed. */
 		if (a->server)
 			shadow_find(s, id)->is_cut = true;
@@ -163,6 +164,29 @@ static bool is_served(struct shadow *s, pd_u32 group)
 	return true;
 }
 
+static bool is_raised(const struct shadow *s, const struct known *k)
+{
+	return is_real(k) && s->task_raised[k->attr.task] == s->group_order[k->attr.group];
+}
+
+/* None that stands at the ceiling of a raised member, or below it, is taken before that
+ * (docs/model.md, "Ceilings"). */
+static void check_ceilings(struct shadow *s, const struct known *taken)
+{
+	bool by_finish = s->group_order[taken->attr.group] == PD_BY_FINISH;
+
+	if (taken->is_reserved || is_raised(s, taken))
+		return;
+	EACH_JOB(s, k) {
+		if (k->standing != PD_READY || k->attr.group != taken->attr.group || !is_raised(s, k))
+			continue;
+		if (by_finish)
+			MUST(taken->attr.finish < s->task_ceiling[k->attr.task]);
+		else
+			MUST(taken->attr.priority > (pd_i64)s->task_ceiling[k->attr.task]);
+	}
+}
+
 /* Invariants 1 and 2. */
 static void check_selection(struct shadow *s)
 {
@@ -180,6 +204,7 @@ static void check_selection(struct shadow *s)
 	for (pd_u64 id; (id = pd_path(s->d, 0, depth)); depth++) {
 		last = shadow_find(s, id);
 		MUST(last && last->standing == PD_READY && last->attr.group == group && depth < DEPTH);
+		check_ceilings(s, last);
 		group = last->attr.server;
 		if (s->fresh) {
 			MUST(last->attr.start <= s->now || last->attr.start == UNKNOWN);

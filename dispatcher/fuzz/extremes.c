@@ -165,8 +165,8 @@ static void operate(struct fuzzed *f, struct stream *in)
 {
 	uint8_t op = stream_byte(in);
 
-	/* So few for the last two, that kept inputs mean what they meant. */
-	switch (op >= 252 ? 25 : op >= 248 ? 24 : op % 24) {
+	/* So few for the last three, that kept inputs mean what they meant. */
+	switch (op >= 254 ? 26 : op >= 252 ? 25 : op >= 248 ? 24 : op % 24) {
 	case 0: case 1: case 2: case 3:
 		add_job(f, in);
 		break;
@@ -242,6 +242,10 @@ static void operate(struct fuzzed *f, struct stream *in)
 		break;
 	case 25:
 		pd_task_lend(f->d, some_number(in), some_number(in), f->now);
+		break;
+	case 26:
+		pd_task_raise(f->d, some_number(in), stream_byte(in) % 6, some_value(in, f->now),
+			      f->now);
 		break;
 	}
 }

@@ -156,6 +156,7 @@ static void task_gone(struct shadow *s, pd_u32 task)
 	MUST(s->task_there[task]);
 	s->task_there[task] = s->task_sleeps[task] = false;
 	s->task_lends_to[task] = PD_NONE;
+	s->task_raised[task] = 0;
 	for (int r = 0; r < RESERVATIONS; r++)
 		if (s->reservations[r].task == task)
 			s->reservation_there[r] = false;
@@ -179,6 +180,29 @@ static void lend(struct shadow *s, pd_u32 task, pd_u32 to)
 	MUST(done != -ELOOP || shadow_executed(s, to) == shadow_executed(s, task));
 	if (done >= 0)
 		s->task_lends_to[task] = to;
+}
+
+/* To a ceiling that jobs have, too, or to none. */
+static void raise_task(struct shadow *s, struct stream *in, pd_u32 task)
+{
+	uint8_t byte = stream_byte(in);
+	pd_u32 attribute = byte % 4 == 3 ? PD_BY_NOTHING : byte % 2 ? PD_BY_FINISH : PD_BY_PRIORITY;
+	pd_u64 ceiling = attribute == PD_BY_FINISH ? some_time(s, in) : (pd_u64)(byte / 4 % 4) - 2;
+	int done = pd_task_raise(s->d, task, attribute, ceiling, s->now);
+
+	MUST((done >= 0) == s->task_there[task]);
+	if (done < 0)
+		return;
+	s->task_raised[task] = attribute;
+	s->task_ceiling[task] = ceiling;
+}
+
+static void set_order(struct shadow *s, struct stream *in, uint8_t argument)
+{
+	pd_u32 group = argument % (GROUPS + 1), first = stream_byte(in) % 6;
+
+	if (pd_group_set_order(s->d, group, PD_ORDER(first, argument / 16 % 5, 0, 0)) >= 0)
+		s->group_order[group] = first;
 }
 
 static void ask_timer(struct shadow *s, struct stream *in, uint8_t cookie)
@@ -207,8 +231,8 @@ static void operate(struct shadow *s, struct stream *in)
 	pd_u64 job = s->jobs[argument % JOBS].id;
 	pd_i64 number;
 
-	/* So few for the last two, that kept inputs mean what they meant. */
-	switch (op >= 252 ? 25 : op >= 248 ? 24 : op % 24) {
+	/* So few for the last three, that kept inputs mean what they meant. */
+	switch (op >= 254 ? 26 : op >= 252 ? 25 : op >= 248 ? 24 : op % 24) {
 	case 0: case 1: case 2:
 		add_job(s, in);
 		break;
@@ -265,8 +289,7 @@ static void operate(struct shadow *s, struct stream *in)
 		s->reservation_there[r] = false;
 		break;
 	case 22:
-		pd_group_set_order(s->d, argument % (GROUPS + 1),
-				   PD_ORDER(stream_byte(in) % 6, argument / 16 % 5, 0, 0));
+		set_order(s, in, argument);
 		break;
 	case 23:
 		ask_timer(s, in, argument);
@@ -276,6 +299,9 @@ static void operate(struct shadow *s, struct stream *in)
 		break;
 	case 25:
 		lend(s, task, argument / 64 ? argument / 4 % TASKS : PD_NONE);
+		break;
+	case 26:
+		raise_task(s, in, task);
 		break;
 	}
 }

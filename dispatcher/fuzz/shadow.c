@@ -10,6 +10,8 @@ void shadow_make(struct shadow *s, void *memory, const struct pd_limits *limits)
 	memset(s->group_parent, 0xff, sizeof(s->group_parent));
 	memset(s->node_parent, 0xff, sizeof(s->node_parent));
 	memset(s->task_lends_to, 0xff, sizeof(s->task_lends_to));
+	for (int group = 0; group < GROUPS; group++)
+		s->group_order[group] = PD_ORDER_DEFAULT & 255;
 	s->d = pd_init(memory, limits);
 	MUST(s->d);
 }

@@ -29,6 +29,8 @@ struct known {
 	pd_u64 remaining;
 	/* A server job that a reservation made: when its group becomes active, less may remain. */
 	bool is_cut;
+	/* A reservation made it: `attr` has not all that it was made with. */
+	bool is_reserved;
 	int standing;
 };
 
@@ -42,6 +44,10 @@ struct shadow {
 	bool task_there[TASKS];
 	bool task_sleeps[TASKS];
 	pd_u32 task_lends_to[TASKS]; /* PD_NONE for none */
+	/* enum pd_attribute of the ceiling, 0 for none. */
+	pd_u32 task_raised[TASKS];
+	pd_u64 task_ceiling[TASKS];
+	pd_u32 group_order[GROUPS]; /* the first attribute */
 	struct pd_reservation_attr reservations[RESERVATIONS];
 	bool reservation_there[RESERVATIONS];
 	/* PD_NONE: not fixed yet. */

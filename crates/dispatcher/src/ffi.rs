@@ -23,6 +23,7 @@ extern "C" {
     pub fn pd_task_blocked(d: *mut Pd, task: u32, now: u64) -> i32;
     pub fn pd_task_lender(d: *mut Pd, task: u32) -> u32;
     pub fn pd_task_lend(d: *mut Pd, task: u32, to: u32, now: u64) -> i32;
+    pub fn pd_task_raise(d: *mut Pd, task: u32, attribute: u32, ceiling: u64, now: u64) -> i32;
     pub fn pd_task_gone(d: *mut Pd, task: u32, now: u64) -> i32;
     pub fn pd_task_done(d: *mut Pd, task: u32, now: u64) -> i32;
     pub fn pd_job_add(d: *mut Pd, now: u64) -> i64;

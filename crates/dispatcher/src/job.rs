@@ -18,6 +18,17 @@ pub enum Attribute {
 /// How many attributes the ordering of a group has at most.
 pub const MOST_ATTRIBUTES: usize = 4;
 
+/// The least value that the jobs of a raised task count with ([`Dispatcher::raise`]).
+///
+/// [`Dispatcher::raise`]: crate::Dispatcher::raise
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TaskCeiling {
+    /// In groups ordered by finish: at the latest this, ns.
+    Finish(u64),
+    /// In groups ordered by priority: at least this.
+    Priority(i64),
+}
+
 /// What a job's budget is for: the three kinds of job (docs/model.md).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {

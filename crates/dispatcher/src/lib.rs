@@ -34,7 +34,7 @@ use std::ptr::NonNull;
 
 pub use event::{End, Event};
 pub use ids::{JobId, ReservationId, TaskId, TimerId, INFINITE};
-pub use job::{Attribute, For, Job, Standing, MOST_ATTRIBUTES};
+pub use job::{Attribute, For, Job, Standing, TaskCeiling, MOST_ATTRIBUTES};
 pub use punctual_trace::{Limits, Record};
 pub use refusal::Refusal;
 pub use reservation::{OverrunPolicy, Reservation, Wait};
@@ -150,6 +150,22 @@ impl Dispatcher {
         let to = to.unwrap_or(TaskId::NONE).0;
         // SAFETY: as above.
         checked(unsafe { ffi::pd_task_lend(self.raw(), task.0, to, now) }).map(drop)
+    }
+
+    /// Raises the task to a ceiling, as while it holds a lock (docs/model.md, "Ceilings"): in each
+    /// group that is ordered by this attribute first, its jobs, those to come too, are placed as if
+    /// they had at least this value. Their attributes and budgets stay as they are. Another
+    /// ceiling replaces it; `None` ends it.
+    pub fn raise(
+        &mut self,
+        task: TaskId,
+        ceiling: Option<TaskCeiling>,
+        now: u64,
+    ) -> Result<(), Refusal> {
+        let (attribute, ceiling) = raw::ceiling(ceiling);
+        // SAFETY: as above.
+        checked(unsafe { ffi::pd_task_raise(self.raw(), task.0, attribute, ceiling, now) })
+            .map(drop)
     }
 
     /// One of the tasks that lend to this one.

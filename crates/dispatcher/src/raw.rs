@@ -7,7 +7,8 @@
 use punctual_trace::kind::event;
 
 use crate::{
-    Attribute, End, For, Job, JobId, Refusal, Reservation, TaskId, TimerId, MOST_ATTRIBUTES,
+    Attribute, End, For, Job, JobId, Refusal, Reservation, TaskCeiling, TaskId, TimerId,
+    MOST_ATTRIBUTES,
 };
 
 /// `struct pd_limits`; ranges are those of [`crate::Limits`].
@@ -164,6 +165,15 @@ pub fn order(by: &[Attribute]) -> Result<u32, Refusal> {
     Ok(by.iter().rev().fold(0, |order, &a| order << 8 | a as u32))
 }
 
+/// A ceiling as `pd_task_raise` takes it: the attribute, and the value.
+pub fn ceiling(ceiling: Option<TaskCeiling>) -> (u32, u64) {
+    match ceiling {
+        None => (0, 0),
+        Some(TaskCeiling::Finish(finish)) => (Attribute::Finish as u32, finish),
+        Some(TaskCeiling::Priority(priority)) => (Attribute::Priority as u32, priority as u64),
+    }
+}
+
 /// `struct pd_event`: what the fields mean depends on the kind.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -293,7 +303,7 @@ mod tests {
             CHARGE JOB_CANCEL JOB_COMPLETE ADVANCE TAKE_LOST RESERVATION_REMOVE TIMER_ASK
             TIMER_CANCEL WINDOW_ADD WINDOW_DROP TASK_LEND JOB_ADD JOB_ADD_2 JOB_ADD_3
             RESERVATION_ADD RESERVATION_ADD_2 RESERVATION_ADD_3 RESERVATION_ADD_4
-            RESERVATION_CHANGE SELECTED EVENT
+            RESERVATION_CHANGE TASK_RAISE SELECTED EVENT
         ));
         here.extend(structure!("pd_limits", Limits,
             jobs tasks reservations groups budget_groups timers depth events records cpus

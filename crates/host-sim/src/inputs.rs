@@ -2,7 +2,7 @@
 
 use punctual_dispatcher::{
     Attribute, Dispatcher, For, Job, JobId, OverrunPolicy, Refusal, Reservation, ReservationId,
-    TaskId, TimerId,
+    TaskCeiling, TaskId, TimerId,
 };
 use punctual_trace::{kind, Record};
 
@@ -75,6 +75,7 @@ pub(crate) fn apply(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<
             let to = u32::try_from(a).map_err(|_| InputError::Nonsense)?;
             d.lend(task, Some(TaskId(to)).filter(|&to| to != TaskId::NONE), now)?;
         }
+        kind::TASK_RAISE => d.raise(task, ceiling(a, b)?, now)?,
         kind::JOB_ADD => drop(d.add_job(&job_of(records)?, now)?),
         kind::RESERVATION_ADD => drop(d.add_reservation(&reservation_of(records)?, now)?),
         kind::RESERVATION_CHANGE => {
@@ -83,6 +84,16 @@ pub(crate) fn apply(d: &mut Dispatcher, records: &[Record], now: u64) -> Result<
         _ => return Err(InputError::Nonsense),
     }
     Ok(())
+}
+
+/// A ceiling, and the attribute that it is of.
+fn ceiling(value: u64, attribute: u64) -> Result<Option<TaskCeiling>, InputError> {
+    match attribute {
+        0 => Ok(None),
+        2 => Ok(Some(TaskCeiling::Finish(value))),
+        4 => Ok(Some(TaskCeiling::Priority(value as i64))),
+        _ => Err(InputError::Nonsense),
+    }
 }
 
 /// An ordering: up to four attributes, the first in the lowest byte.

@@ -74,7 +74,8 @@ impl Places {
 /// The dispatcher's number of the task that the record is about.
 pub(crate) fn task_of(record: &Record) -> Option<u32> {
     let about_a_task = match record.kind {
-        kind::TASK_READY..=kind::CHARGE_TASK | kind::TASK_LEND | kind::JOB_ADD => true,
+        kind::TASK_READY..=kind::CHARGE_TASK | kind::JOB_ADD => true,
+        kind::TASK_LEND | kind::TASK_RAISE => true,
         kind::RUNNING | kind::STOPPED => true,
         k if k > kind::EVENT => matches!(
             k - kind::EVENT,

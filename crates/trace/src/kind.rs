@@ -33,6 +33,7 @@ pub const RESERVATION_ADD_2: u32 = 24;
 pub const RESERVATION_ADD_3: u32 = 25;
 pub const RESERVATION_ADD_4: u32 = 26;
 pub const RESERVATION_CHANGE: u32 = 27;
+pub const TASK_RAISE: u32 = 28;
 
 /// The first decision, and the kind of each to select; those below are inputs.
 pub const SELECTED: u32 = 64;

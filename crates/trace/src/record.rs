@@ -59,6 +59,8 @@ impl Record {
             kind::JOB_ADD..=kind::JOB_ADD_3 => "job added",
             kind::RESERVATION_ADD..=kind::RESERVATION_ADD_4 => "reservation added",
             kind::RESERVATION_CHANGE => "reservation changed",
+            kind::TASK_RAISE if self.b == 0 => "task no longer raised",
+            kind::TASK_RAISE => "task raised",
             kind::SELECTED => "selected",
             kind::RUNNING => "running",
             kind::STOPPED => "stopped",
@@ -139,7 +141,9 @@ impl std::fmt::Display for Record {
         }
         match self.kind {
             kind::ORDER => write!(f, ", group {}", self.small)?,
-            kind::TASK_ADD..=kind::TASK_DONE => write!(f, ", task {}", self.small)?,
+            kind::TASK_ADD..=kind::TASK_DONE | kind::TASK_RAISE => {
+                write!(f, ", task {}", self.small)?
+            }
             kind::CHARGE_TASK => write!(f, ", task {}, {} ns", self.small, self.a)?,
             kind::CHARGE => write!(f, ", job {:#x}, {} ns", self.a, self.b)?,
             kind::WINDOW_ADD => write!(f, ", {} ns after the release, {} ns long", self.a, self.b)?,

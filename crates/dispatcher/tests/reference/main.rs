@@ -6,6 +6,7 @@
 mod enforcement;
 mod events;
 mod exhaustive;
+mod exhaustive_ceilings;
 mod exhaustive_lending;
 mod exhaustive_windows;
 mod invariants;

@@ -1,7 +1,7 @@
 //! One call of the dispatcher, as plain data: so that a sequence can be printed, run again and cut
 //! down to what matters.
 
-use punctual_dispatcher::{Attribute, Job, Reservation};
+use punctual_dispatcher::{Attribute, Job, Reservation, TaskCeiling};
 
 /// Jobs and timers are chosen by their place among those that are there; one place beyond the last
 /// is one that has ended.
@@ -22,6 +22,7 @@ pub enum Op {
     Gone(u32),
     Done(u32),
     Lend(u32, Option<u32>),
+    Raise(u32, Option<TaskCeiling>),
     AddJob(Job),
     Cancel(usize),
     Complete(usize),

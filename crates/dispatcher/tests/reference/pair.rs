@@ -124,6 +124,11 @@ impl Pair {
                 model.lend(*task, *to, now),
                 "lend",
             ),
+            Op::Raise(task, ceiling) => same(
+                real.raise(TaskId(*task), *ceiling, now),
+                model.raise(*task, *ceiling),
+                "raise",
+            ),
             Op::AddJob(job) => {
                 let id = real.add_job(job, now);
                 let model = model.add_job(job, now);

@@ -9,7 +9,7 @@
 use std::fmt::Debug;
 
 use punctual_dispatcher::{
-    Attribute, Dispatcher, Job, JobId, Limits, Reservation, ReservationId, TaskId,
+    Attribute, Dispatcher, Job, JobId, Limits, Reservation, ReservationId, TaskCeiling, TaskId,
 };
 
 use crate::operation::Op;
@@ -52,6 +52,7 @@ enum Call {
     Done(u32),
     Gone(u32),
     Lend(u32, Option<u32>),
+    Raise(u32, Option<TaskCeiling>),
     AddJob(Job),
     Complete(JobId),
     Cancel(JobId),
@@ -77,6 +78,7 @@ impl Call {
             Op::Done(task) => Call::Done(task),
             Op::Gone(task) => Call::Gone(task),
             Op::Lend(task, to) => Call::Lend(task, to),
+            Op::Raise(task, ceiling) => Call::Raise(task, ceiling),
             Op::AddJob(job) => Call::AddJob(job),
             Op::Complete(place) => Call::Complete(id(place)),
             Op::Cancel(place) => Call::Cancel(id(place)),
@@ -105,6 +107,7 @@ impl Call {
             Call::Done(task) => drop(d.task_done(TaskId(task), now)),
             Call::Gone(task) => drop(d.task_gone(TaskId(task), now)),
             Call::Lend(task, to) => drop(d.lend(TaskId(task), to.map(TaskId), now)),
+            Call::Raise(task, ceiling) => drop(d.raise(TaskId(task), ceiling, now)),
             Call::AddJob(job) => drop(d.add_job(&job, now)),
             Call::Complete(job) => drop(d.complete_job(job, now)),
             Call::Cancel(job) => drop(d.cancel_job(job, now)),

@@ -2,7 +2,7 @@
 //! collides; and the operations that happen in them.
 
 use punctual_dispatcher::{
-    Attribute, For, Job, Limits, OverrunPolicy, Reservation, TaskId, INFINITE,
+    Attribute, For, Job, Limits, OverrunPolicy, Reservation, TaskCeiling, TaskId, INFINITE,
 };
 
 use crate::model::Model;
@@ -198,11 +198,23 @@ impl World {
         }
     }
 
+    fn some_ceiling(&self, random: &mut Random, now: u64) -> TaskCeiling {
+        let extreme = self.extreme && random.one_in(4);
+        match random.below(2) {
+            0 if extreme => TaskCeiling::Finish(u64::MAX - random.below(2)),
+            0 => TaskCeiling::Finish(now.saturating_add(random.below(2 * self.span))),
+            _ if extreme => {
+                TaskCeiling::Priority(if random.one_in(2) { i64::MIN } else { i64::MAX })
+            }
+            _ => TaskCeiling::Priority(random.below(3) as i64 - 1),
+        }
+    }
+
     /// What happens next, in the reference's world at `now`; may be refused.
     pub fn some_op(&self, model: &Model, random: &mut Random, now: u64) -> Op {
         let place = random.below(model.jobs.len() as u64 + 1) as usize;
         let reservation = random.below32(self.limits.reservations + 1);
-        match random.below(73) {
+        match random.below(76) {
             0 if random.one_in(8) => Op::Pass(random.below(40 * self.span)),
             0..=9 => Op::Pass(random.below(4)),
             10..=17 => Op::Advance,
@@ -241,6 +253,8 @@ impl World {
             69 => Op::AddReservation(self.some_reservation_in_windows(model, random, now)),
             70..=71 => Op::Lend(self.some_task(random), Some(self.some_task(random))),
             72 => Op::Lend(self.some_task(random), None),
+            73..=74 => Op::Raise(self.some_task(random), Some(self.some_ceiling(random, now))),
+            75 => Op::Raise(self.some_task(random), None),
             _ => Op::Advance,
         }
     }

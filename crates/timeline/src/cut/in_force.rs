@@ -52,6 +52,7 @@ struct Task {
     since: Vec<Numbered>,
     blocked: Option<Numbered>,
     lends: Option<Numbered>,
+    raised: Option<Numbered>,
     gone: Option<Numbered>,
 }
 
@@ -77,6 +78,7 @@ impl InForce {
             kind::TASK_BLOCKED => self.task(r).blocked = Some(this),
             kind::TASK_READY => self.task(r).blocked = None,
             kind::TASK_LEND => self.task(r).lends = (r.a != u64::from(NONE)).then_some(this),
+            kind::TASK_RAISE => self.task(r).raised = (r.b != 0).then_some(this),
             kind::TASK_GONE => self.task(r).gone = Some(this),
             kind::TASK_DONE => self.task(r).done(this),
             _ if is_release(r) => self.task(r).released(this),
@@ -97,6 +99,7 @@ impl InForce {
             all.extend(task.since);
             all.extend(task.blocked);
             all.extend(task.lends);
+            all.extend(task.raised);
             all.extend(task.gone);
         }
         let since = from.saturating_sub(self.longest);

@@ -16,7 +16,7 @@ mod settle;
 mod tasks;
 mod windows;
 
-use punctual_dispatcher::{Attribute, Job, Limits, Refusal, Reservation, Standing};
+use punctual_dispatcher::{Attribute, Job, Limits, Refusal, Reservation, Standing, TaskCeiling};
 
 pub use event::ModelEvent;
 use windows::Rows;
@@ -46,6 +46,7 @@ pub struct ModelTask {
     pub lends_to: Option<u32>,
     /// The tasks that lend to it, the latest first.
     pub lenders: Vec<u32>,
+    pub ceiling: Option<TaskCeiling>,
 }
 
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
-//! The order of a group's members: its attributes one after the other, then arrival.
+//! The order of a group's members: its attributes one after the other, then arrival; and the
+//! ceilings that raise them.
 
 use std::cmp::Ordering;
 
-use punctual_dispatcher::{Attribute, Refusal};
+use punctual_dispatcher::{Attribute, Refusal, TaskCeiling};
 
 use super::{Model, ModelJob};
 
@@ -24,9 +25,39 @@ impl ModelJob {
 }
 
 impl Model {
+    /// The ceiling of a job in a group that is ordered by this attribute first, as [`number`].
+    fn ceiling(&self, job: &ModelJob, first: Attribute) -> Option<i128> {
+        let task = self.task(job.task()?).expect("it has a job");
+        match (first, task.ceiling?) {
+            (Attribute::Finish, TaskCeiling::Finish(finish)) => Some(finish.into()),
+            (Attribute::Priority, TaskCeiling::Priority(priority)) => Some(-i128::from(priority)),
+            _ => None,
+        }
+    }
+
+    /// Where a job stands by the first attribute, and then whether it is not raised.
+    fn first_place(&self, job: &ModelJob, first: Attribute) -> (i128, bool) {
+        let own = number(job, first);
+        match self.ceiling(job, first) {
+            Some(ceiling) => (own.min(ceiling), false),
+            None => (own, true),
+        }
+    }
+
+    pub fn raise(&mut self, task: u32, ceiling: Option<TaskCeiling>) -> Result<(), Refusal> {
+        self.task(task)?;
+        self.task_mut(task).ceiling = ceiling;
+        Ok(())
+    }
+
     /// `Less` if `a` is the better member of `group`.
     pub(super) fn compare(&self, group: u32, a: &ModelJob, b: &ModelJob) -> Ordering {
-        for by in &self.groups[group as usize].order {
+        let order = &self.groups[group as usize].order;
+        let first = self.first_place(a, order[0]).cmp(&self.first_place(b, order[0]));
+        if first != Ordering::Equal {
+            return first;
+        }
+        for by in &order[1..] {
             let decided = number(a, *by).cmp(&number(b, *by));
             if decided != Ordering::Equal {
                 return decided;

@@ -20,8 +20,13 @@ impl Model {
         }
         let number = number.expect("there is room");
         assert!(self.tasks[number as usize].is_none(), "task {number} is there already");
-        self.tasks[number as usize] =
-            Some(ModelTask { sleeps: false, blocked: false, lends_to: None, lenders: Vec::new() });
+        self.tasks[number as usize] = Some(ModelTask {
+            sleeps: false,
+            blocked: false,
+            lends_to: None,
+            lenders: Vec::new(),
+            ceiling: None,
+        });
         Ok(number)
     }
 
