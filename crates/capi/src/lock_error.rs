@@ -30,6 +30,13 @@ pub fn lock_refused(e: LockError) -> CallError {
             failed(libc::EINVAL, c"a task of another CPU holds the mutex, or waits; use one CPU's")
         }
         LockError::TimedOut => timed_out(),
+        LockError::Ceiling => failed(
+            libc::EINVAL,
+            c"the task is above the ceiling of the mutex, or its policy has none of that kind",
+        ),
+        LockError::TooMany => {
+            failed(libc::EAGAIN, c"the task holds as many mutexes with ceilings as it can: 16")
+        }
         _ => owner_dead(),
     }
 }

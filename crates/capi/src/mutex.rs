@@ -7,6 +7,7 @@ use punctual::raw::ThreadTask;
 use crate::current::with_task;
 use crate::error::{failed, returned, CallError};
 use crate::fork;
+use crate::lock_error::lock_refused;
 use crate::mutex_table::{self, find, FoundMutex, HandleOfMutex};
 use crate::plain;
 
@@ -56,7 +57,8 @@ pub extern "C" fn punctual_mutex_lock_until(mutex: *mut HandleOfMutex, until: u6
 #[no_mangle]
 pub extern "C" fn punctual_mutex_trylock(mutex: *mut HandleOfMutex) -> c_int {
     with_mutex(mutex, |found, task| {
-        let consistent = found.mutex().try_lock(task).ok_or_else(held_by_another)?;
+        let locked = found.mutex().try_lock(task).map_err(lock_refused)?;
+        let consistent = locked.ok_or_else(held_by_another)?;
         found.locked(task, Ok(consistent))
     })
 }

@@ -81,6 +81,8 @@ pub struct Engine {
     pub(crate) direct: Option<DirectHandOver>,
     /// Tasks that wait in queues, the first that came first.
     pub(crate) queued: Vec<QueuedTask>,
+    /// The time of the last instant, CLOCK_MONOTONIC ns: what was due then was handled.
+    pub(crate) advanced_to: u64,
     /// Of one event: execution on the budgets of other tasks, ns.
     lent: Vec<(TaskId, u64)>,
     stop: bool,
@@ -134,6 +136,7 @@ impl Engine {
             waiters: Vec::with_capacity(limit),
             direct: None,
             queued: Vec::with_capacity(limit),
+            advanced_to: 0,
             lent: Vec::with_capacity(limit),
             stop: false,
         }
@@ -214,6 +217,7 @@ impl Engine {
         if let Some(waiter) = handed_over_to {
             self.handed_over(waiter, now);
         }
+        self.follow_ceilings(now);
         self.find_unresponsive(now);
         self.drain_requests(now);
         self.process_commands(now);
@@ -224,6 +228,7 @@ impl Engine {
             self.mark_late(late);
         }
         self.dispatcher.advance(now);
+        self.advanced_to = now;
         self.follow_events(now, late);
         self.dispatch(now);
         self.end_slices();

@@ -5,6 +5,7 @@
 
 mod add_spec;
 mod calibrate;
+mod ceiling;
 mod children;
 mod costs;
 mod deferred_charges;
@@ -44,12 +45,14 @@ mod unresponsive;
 mod wait_queue;
 
 pub use calibrate::Precision;
+pub use ceiling::MOST_CEILINGS;
 pub use costs::capacity;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
 pub use mutex::{LendingMutex, LockError};
 pub use no_idle::NoIdle;
 pub use overrun_signal::{call_overrun_handlers, OverrunHandler};
 pub use punctual_dispatcher::Dispatcher;
+pub use punctual_policies::LockCeiling;
 pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;
 pub use punctual_trace::RunEvent;

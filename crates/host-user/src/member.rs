@@ -139,6 +139,8 @@ pub struct Member {
     pub defers_charges: bool,
     /// That execution, and execution found at rest, ns.
     pub deferred: u64,
+    /// The dispatcher has raised it.
+    pub is_raised: bool,
     pub periods: PeriodBuilder,
     /// Periods whose reports were dropped since the housekeeper last took this count.
     pub unreported: Arc<AtomicU64>,
@@ -153,6 +155,14 @@ impl Member {
         let suspends = self.periods.params().suspends;
         self.charges_idle = !self.confined && suspends && allocators.cuts_on_waking(self.task);
         self.defers_charges = self.confined || allocators.reservation_of(self.task).is_none();
+        self.follow_own_ceiling(allocators);
+    }
+
+    /// Its parameters or its policy may be others: which mutexes it may lock.
+    pub fn follow_own_ceiling(&self, allocators: &Allocators) {
+        if let MemberKind::Thread(control) = &self.kind {
+            control.ceilings.set_own(allocators.own_ceiling(self.task));
+        }
     }
 
     /// What it shares with the engine, if it is a thread of this process.

@@ -10,14 +10,18 @@
 //! tasks end with them. The next one gets it poisoned, as after a panic of the holder.
 
 use std::fmt;
+use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
+use punctual_policies::LockCeiling;
 use punctual_sys::{clock, futex};
 
+use crate::ceiling::AtomicCeiling;
 use crate::holder::{holder_in, name_in, Holder};
 use crate::task::ThreadTask;
 use crate::task_control::TaskControl;
+use crate::wait_queue::Waited;
 
 /// Tasks wait for it.
 const WAITED_FOR: u64 = 1;
@@ -32,6 +36,7 @@ const RETRY: u64 = 100_000;
 pub struct LendingMutex {
     /// The name of the holder, [`WAITED_FOR`] and [`POISONED`].
     word: AtomicU64,
+    ceiling: AtomicCeiling,
 }
 
 /// Why a mutex is not locked.
@@ -47,6 +52,10 @@ pub enum LockError {
     Poisoned,
     /// The time has come, and another task holds it still.
     TimedOut,
+    /// The task is above the ceiling of the mutex, or its policy has no ceilings of that kind.
+    Ceiling,
+    /// The task holds [`MOST_CEILINGS`](crate::MOST_CEILINGS) mutexes with ceilings.
+    TooMany,
 }
 
 impl fmt::Display for LockError {
@@ -56,6 +65,10 @@ impl fmt::Display for LockError {
             Self::OtherCpu => "a task of another CPU holds this mutex",
             Self::Poisoned => "a task panicked or ended while it held this mutex",
             Self::TimedOut => "timed out: another task holds this mutex still",
+            Self::Ceiling => {
+                "the task is above the ceiling of this mutex, or its policy has none of that kind"
+            }
+            Self::TooMany => "the task holds as many mutexes with ceilings as it can",
         })
     }
 }
@@ -66,7 +79,13 @@ impl LendingMutex {
     /// A mutex that no task holds.
     #[must_use]
     pub const fn new() -> Self {
-        Self { word: AtomicU64::new(FREE) }
+        Self { word: AtomicU64::new(FREE), ceiling: AtomicCeiling::new(None) }
+    }
+
+    /// The same with a ceiling: a task that holds it is not preempted by one at or below that.
+    #[must_use]
+    pub const fn with_ceiling(ceiling: LockCeiling) -> Self {
+        Self { word: AtomicU64::new(FREE), ceiling: AtomicCeiling::new(Some(ceiling)) }
     }
 
     /// Locks it for the calling task, and waits for the holder; false: it is poisoned. Real-time
@@ -87,19 +106,48 @@ impl LendingMutex {
     /// [`LockError::TimedOut`], and those of [`lock`](Self::lock).
     #[inline]
     pub fn lock_until(&self, task: &ThreadTask, until: u64) -> Result<bool, LockError> {
-        let me = task.control().name.word();
+        let control = task.control();
+        let Some(ceiling) = self.ceiling.load() else { return self.lock_word(control, until) };
+        let place = control.ceilings.add(self.address(), ceiling)?;
+        self.lock_word(control, until).inspect_err(|_| unpublish(control, place))
+    }
+
+    /// Names it among the ceilings of a task.
+    #[inline]
+    fn address(&self) -> usize {
+        ptr::from_ref(self).addr()
+    }
+
+    #[inline]
+    fn lock_word(&self, control: &TaskControl, until: u64) -> Result<bool, LockError> {
+        let me = control.name.word();
         // Sequentially consistent, as all but unlocking: a table of mutexes orders its own words by
         // that.
         match self.word.compare_exchange(FREE, me, SeqCst, Relaxed) {
             Ok(_) => Ok(true),
-            Err(_) => self.lock_contended(task.control(), until),
+            Err(_) => self.lock_contended(control, until),
         }
     }
 
     /// Locks it, if no task holds it; then false: it is poisoned. Real-time safe.
+    ///
+    /// # Errors
+    /// [`LockError::Ceiling`], [`LockError::TooMany`].
     #[inline]
-    pub fn try_lock(&self, task: &ThreadTask) -> Option<bool> {
-        let me = task.control().name.word();
+    pub fn try_lock(&self, task: &ThreadTask) -> Result<Option<bool>, LockError> {
+        let control = task.control();
+        let Some(ceiling) = self.ceiling.load() else { return Ok(self.try_lock_word(control)) };
+        let place = control.ceilings.add(self.address(), ceiling)?;
+        let locked = self.try_lock_word(control);
+        if locked.is_none() {
+            unpublish(control, place);
+        }
+        Ok(locked)
+    }
+
+    #[inline]
+    fn try_lock_word(&self, control: &TaskControl) -> Option<bool> {
+        let me = control.name.word();
         match self.word.compare_exchange(FREE, me, SeqCst, Relaxed) {
             Ok(_) => Some(true),
             Err(_) => self.take(me, false),
@@ -112,9 +160,25 @@ impl LendingMutex {
     /// The calling task has locked it.
     #[inline]
     pub unsafe fn unlock(&self, task: &ThreadTask) {
-        let me = task.control().name.word();
-        if self.word.compare_exchange(me, FREE, Release, Relaxed).is_err() {
-            self.unlock_contended(task.control());
+        self.unlock_held(task.control());
+    }
+
+    /// The task of `control` holds it.
+    #[inline]
+    fn unlock_held(&self, control: &TaskControl) {
+        let me = control.name.word();
+        let place = control.ceilings.find(self.address());
+        if self.word.compare_exchange(me, FREE, Release, Relaxed).is_ok() {
+            if let Some(place) = place {
+                unpublish(control, place);
+            }
+            return;
+        }
+        // The next holder executes before the call returns, and is to be the better one.
+        let is_seen = place.is_some_and(|place| control.ceilings.remove(place));
+        self.unlock_contended(control);
+        if is_seen {
+            control.doorbell.ring();
         }
     }
 
@@ -122,15 +186,22 @@ impl LendingMutex {
     /// safe.
     #[inline]
     pub fn try_unlock(&self, task: &ThreadTask) -> bool {
-        let me = task.control().name.word();
-        if self.word.compare_exchange(me, FREE, Release, Relaxed).is_ok() {
-            return true;
-        }
         let held = self.is_held(task);
         if held {
-            self.unlock_contended(task.control());
+            self.unlock_held(task.control());
         }
         held
+    }
+
+    /// The task has waited without it: its ceiling counts from now on, or not.
+    pub(crate) fn waited(&self, task: &ThreadTask, waited: &Waited) {
+        let control = task.control();
+        let Some(place) = control.ceilings.find(self.address()) else { return };
+        match waited {
+            Waited::Locked { .. } => control.ceilings.renew(place),
+            Waited::Unlocked(_) => unpublish(control, place),
+            Waited::NotBegun(_) => {}
+        }
     }
 
     /// The calling task holds it. Real-time safe.
@@ -267,5 +338,13 @@ impl LendingMutex {
     /// No task waits or holds it.
     pub fn free(&self) {
         self.word.fetch_and(POISONED, SeqCst);
+    }
+}
+
+/// The task does not hold the mutex whose ceiling has this place.
+#[inline]
+fn unpublish(control: &TaskControl, place: usize) {
+    if control.ceilings.remove(place) {
+        control.doorbell.ring();
     }
 }

@@ -105,6 +105,7 @@ impl Host {
             periods: PeriodBuilder::new(PeriodParams::new(index, spec), false),
             unreported: unreported.clone(),
             saturated: false,
+            is_raised: false,
             park_watch: ParkWatch::new(),
         });
         self.pending.push(Pending { engine, member });

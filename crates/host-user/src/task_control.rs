@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use punctual_sys::{clock, futex};
 
+use crate::ceiling::HeldCeilings;
 use crate::direct::Permission;
 use crate::doorbell::Doorbell;
 use crate::holder::HolderName;
@@ -94,6 +95,8 @@ pub struct TaskControl {
     answer: AtomicU32,
     /// What it may hand over by itself.
     pub permission: Permission,
+    /// Of the mutexes that it holds.
+    pub ceilings: HeldCeilings,
     pub suspension: Arc<Suspension>,
     /// What its thread calls after an overrun.
     pub overrun_handler: OnceLock<OverrunHandler>,
@@ -127,6 +130,7 @@ impl TaskControl {
             timed_out: AtomicBool::new(false),
             answer: AtomicU32::new(Answer::Waits as u32),
             permission: Permission::default(),
+            ceilings: HeldCeilings::default(),
             suspension: Arc::new(Suspension::new(doorbell.clone())),
             overrun_handler: OnceLock::new(),
             doorbell,

@@ -191,7 +191,9 @@ impl WaitQueue {
         task: &ThreadTask,
         until: u64,
     ) -> Waited {
-        task.control().await_token(self, Some(mutex), until)
+        let waited = task.control().await_token(self, Some(mutex), until);
+        mutex.waited(task, &waited);
+        waited
     }
 
     // The dispatcher's side.

@@ -19,6 +19,7 @@ mod arrival;
 mod at_work;
 mod band;
 mod calls;
+mod ceiling;
 mod context;
 mod dm;
 mod dual;
@@ -55,6 +56,7 @@ mod wakeup;
 
 pub use allocators::{AllocatorOptions, Allocators};
 pub use calls::{call_in_progress, on_stuck_policy, stuck_policy, StuckPolicy};
+pub use ceiling::LockCeiling;
 pub use context::{Context, JobParams};
 pub use entry::{Make, PolicyEntry, Setup, Urgency};
 pub use gsi::{Gsi, LocalDispatcher};

@@ -114,7 +114,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Locks it, if no task holds it and it is not poisoned. Real-time safe.
     pub fn try_lock<'a>(&'a self, task: &'a Task<'_>) -> Option<MutexGuard<'a, T>> {
         let task = task.thread();
-        let consistent = self.raw.try_lock(task)?;
+        let consistent = self.raw.try_lock(task).ok()??;
         let guard = self.guard(task);
         consistent.then_some(guard)
     }

@@ -71,6 +71,7 @@ impl Engine {
         let mut gsi = LocalDispatcher::new(dispatcher, now);
         if allocators.change(&mut gsi, m.task, change).is_ok() {
             m.periods.change(change);
+            m.follow_own_ceiling(allocators);
             let budget = m.periods.next_params().budget;
             m.grain = if m.confined { m.grain.min(budget) } else { budget };
         }
