@@ -75,6 +75,7 @@
 
 mod attached;
 mod barrier;
+mod ceiling;
 mod condvar;
 mod declare;
 mod draft;
@@ -94,6 +95,7 @@ mod time;
 
 pub use attached::Attached;
 pub use barrier::Barrier;
+pub use ceiling::Ceiling;
 pub use condvar::Condvar;
 pub use declare::{Admitted, Punctual};
 pub use draft::{DraftTarget, TaskDraft};
@@ -127,7 +129,7 @@ pub mod fifo {
 
 /// What mutexes and condition variables are made of, for locks without guards (libpunctual).
 pub mod raw {
-    pub use punctual_host_user::{LendingMutex, ThreadTask, WaitQueue, Waited};
+    pub use punctual_host_user::{LendingMutex, LockCeiling, ThreadTask, WaitQueue, Waited};
 }
 
 /// Figures of a run, and tables and lines that show them.

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use punctual_host_user::{LendingMutex, LockError, ThreadTask};
 
-use crate::{Task, Time};
+use crate::{Ceiling, Task, Time};
 
 /// Data that one task at a time has.
 ///
@@ -60,6 +60,21 @@ impl<T> Mutex<T> {
         Self { raw: LendingMutex::new(), data: UnsafeCell::new(data) }
     }
 
+    /// One with a priority ceiling. A task above the ceiling, or whose policy has no ceilings of
+    /// that kind, cannot lock it ([`LockError::Ceiling`]); a task can hold 16 of these at one time
+    /// ([`LockError::TooMany`]).
+    ///
+    /// ```
+    /// # use punctual::{Ceiling, Mutex};
+    /// # use std::time::Duration;
+    /// static BUS: Mutex<[u8; 64]> =
+    ///     Mutex::with_ceiling([0; 64], Ceiling::Deadline(Duration::from_millis(10)));
+    /// ```
+    pub const fn with_ceiling(data: T, ceiling: Ceiling) -> Self {
+        let raw = LendingMutex::with_ceiling(ceiling.raw());
+        Self { raw, data: UnsafeCell::new(data) }
+    }
+
     /// The data.
     pub fn into_inner(self) -> T {
         self.data.into_inner()
@@ -70,7 +85,8 @@ impl<T: ?Sized> Mutex<T> {
     /// Locks it, and waits for the holder. Real-time safe.
     ///
     /// # Errors
-    /// Waiting would never end; a task of another CPU holds it; or it is poisoned, and not locked.
+    /// Waiting would never end; a task of another CPU holds it; it is poisoned, and not locked; or
+    /// the task may not lock it because of its ceiling.
     pub fn lock<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
         self.lock_until_ns(task, u64::MAX)
     }
@@ -111,7 +127,8 @@ impl<T: ?Sized> Mutex<T> {
         Ok(self.guard(task))
     }
 
-    /// Locks it, if no task holds it and it is not poisoned. Real-time safe.
+    /// Locks it, if no task holds it, it is not poisoned, and its ceiling permits that. Real-time
+    /// safe.
     pub fn try_lock<'a>(&'a self, task: &'a Task<'_>) -> Option<MutexGuard<'a, T>> {
         let task = task.thread();
         let consistent = self.raw.try_lock(task).ok()??;

@@ -1,0 +1,287 @@
+//! Mutexes with priority ceilings, on the user host.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::{execute, start, turn, MS};
+use punctual::{Ceiling, Condvar, LockError, Mutex, Policy, Punctual, Task, WaitError};
+use punctual_host_sim::replay;
+use punctual_test_support::{comes_true, judge_timing};
+use punctual_trace::{kind, kind::event, Record, Trace};
+
+/// Removed at the end of the test, also of one that fails.
+struct TraceFile(PathBuf);
+
+impl TraceFile {
+    fn new(name: &str) -> TraceFile {
+        let name = format!("punctual-ceiling-{name}-{}", std::process::id());
+        TraceFile(std::env::temp_dir().join(name))
+    }
+
+    fn read(&self) -> Trace {
+        let file = std::fs::File::open(&self.0).expect("it was written");
+        Trace::read(&mut std::io::BufReader::new(file)).expect("it is whole")
+    }
+}
+
+impl Drop for TraceFile {
+    fn drop(&mut self) {
+        drop(std::fs::remove_file(&self.0));
+    }
+}
+
+/// The dispatcher decides again as it did.
+fn replays(path: &Path) {
+    let file = std::fs::File::open(path).expect("it was written");
+    let replayed = replay(std::io::BufReader::new(file), &mut |_| true).expect("it is a trace");
+    assert_eq!(replayed.difference, None);
+    assert!(replayed.decisions > 100, "{replayed:?}");
+}
+
+/// What a trace says of the tasks that are raised.
+#[derive(Debug, Default)]
+struct Raised {
+    times: u32,
+    /// Jobs that were released while one was raised.
+    releases: u32,
+    /// How often another task was selected while the raised one was ready.
+    preempted: u32,
+}
+
+fn raised_in(trace: &Trace) -> Raised {
+    let ends = |r: &Record| {
+        let end = r.kind.wrapping_sub(kind::EVENT);
+        (event::COMPLETED..=event::TASK_GONE).contains(&end)
+    };
+    let owners: HashMap<u64, u32> =
+        trace.records.iter().filter(|r| ends(r)).map(|r| (r.a, r.small)).collect();
+    let mut raised = Raised::default();
+    let mut holder = None;
+    let mut asleep = false;
+    for r in &trace.records {
+        match r.kind {
+            kind::TASK_RAISE if r.b == 0 => holder = None,
+            kind::TASK_RAISE => {
+                raised.times += 1;
+                (holder, asleep) = (Some(r.small), false);
+            }
+            kind::TASK_BLOCKED if holder == Some(r.small) => asleep = true,
+            kind::TASK_READY if holder == Some(r.small) => asleep = false,
+            // Its job has ended: it has another one at its next release.
+            _ if ends(r) && holder == Some(r.small) => holder = None,
+            kind::SELECTED if !asleep => {
+                let owner = owners.get(&r.a);
+                let other = holder.is_some_and(|h| owner.is_some_and(|&owner| owner != h));
+                raised.preempted += u32::from(other);
+            }
+            k if k == kind::EVENT + event::RELEASED => {
+                raised.releases += u32::from(holder.is_some());
+            }
+            _ => {}
+        }
+    }
+    raised
+}
+
+/// The tasks of Mars Pathfinder (1997). The meteorological task finds out whether communications or
+/// the bus task executed while it held the mutex, which is so without the ceiling.
+fn pathfinder(policy: Policy, bus: Arc<Mutex<()>>, trace: &TraceFile) -> Option<(u32, u32)> {
+    let [others, interrupted, delayed] = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
+    let holds = Arc::new(AtomicBool::new(false));
+    let ended = Arc::new(AtomicU64::new(0));
+    let declare = |mut set: Punctual| {
+        set = set.policy(policy).trace(&trace.0);
+        for (name, period, time) in [("bus", 7 * MS, MS / 10), ("communication", 11 * MS, MS)] {
+            let (others, delayed, ended) = (others.clone(), delayed.clone(), ended.clone());
+            let (mutex, holds) = (bus.clone(), holds.clone());
+            let task = set.add(name).period(period).budget(2 * MS).deadline(period);
+            let task = task.priority(if name == "bus" { 3 } else { 2 });
+            task.spawn(move |task| {
+                for release in task.releases() {
+                    others.fetch_add(u32::from(holds.load(SeqCst)), SeqCst);
+                    let until = ended.load(SeqCst);
+                    delayed.fetch_add(u32::from(release.release.as_nanos() < until), SeqCst);
+                    let _held = (time < MS).then(|| mutex.lock(task).expect("it may lock it"));
+                    execute(time);
+                }
+            });
+        }
+        let (mutex, others, ended) = (bus.clone(), others.clone(), ended.clone());
+        let (interrupted, holds) = (interrupted.clone(), holds.clone());
+        let weather = set.add("weather").period(40 * MS).budget(15 * MS).priority(1);
+        weather.spawn(move |task| {
+            for _ in task.releases() {
+                let held = mutex.lock(task).expect("it may lock it");
+                holds.store(true, SeqCst);
+                let before = others.load(SeqCst);
+                execute(5 * MS);
+                interrupted.fetch_add(u32::from(others.load(SeqCst) != before), SeqCst);
+                ended.store(punctual::Time::now().as_nanos(), SeqCst);
+                holds.store(false, SeqCst);
+                drop(held);
+            }
+        });
+        set
+    };
+    let running = start(declare)?;
+    assert!(comes_true(|| delayed.load(SeqCst) > 20 || interrupted.load(SeqCst) > 20));
+    running.stop().expect("it stops");
+    Some((interrupted.load(SeqCst), delayed.load(SeqCst)))
+}
+
+fn is_not_preempted(name: &str, policy: Policy, ceiling: Ceiling) {
+    let _turn = turn();
+    let trace = TraceFile::new(name);
+    let mutex = Arc::new(Mutex::with_ceiling((), ceiling));
+    let Some((interrupted, delayed)) = pathfinder(policy, mutex, &trace) else { return };
+    // A disturbed machine may have the holder use up its budget.
+    judge_timing(|| assert_eq!(interrupted, 0, "critical sections in which others executed"));
+    let raised = raised_in(&trace.read());
+    println!("{name}: {raised:?}, {delayed} releases in critical sections");
+    assert!(raised.times > 5 && raised.releases > 5, "{raised:?}");
+    assert_eq!(raised.preempted, 0, "{raised:?}");
+    replays(&trace.0);
+}
+
+#[test]
+fn a_holder_is_not_preempted_below_the_ceiling_of_its_mutex_by_deadlines() {
+    is_not_preempted("edf", Policy::Edf, Ceiling::Deadline(7 * MS));
+}
+
+#[test]
+fn a_holder_is_not_preempted_below_the_ceiling_of_its_mutex_by_periods() {
+    is_not_preempted("rm", Policy::RateMonotonic, Ceiling::Deadline(7 * MS));
+}
+
+#[test]
+fn a_holder_is_not_preempted_below_the_ceiling_of_its_mutex_by_priorities() {
+    is_not_preempted("fp", Policy::FixedPriority, Ceiling::Priority(3));
+}
+
+#[test]
+fn without_a_ceiling_others_execute_while_the_mutex_is_held() {
+    let _turn = turn();
+    let trace = TraceFile::new("none");
+    let found = pathfinder(Policy::FixedPriority, Arc::new(Mutex::new(())), &trace);
+    let Some((interrupted, _)) = found else { return };
+    assert!(interrupted > 0);
+    assert_eq!(raised_in(&trace.read()).times, 0);
+}
+
+/// Without ceilings that is a deadlock, which is refused to one of them.
+#[test]
+fn mutexes_that_are_nested_in_opposite_orders_make_no_deadlock() {
+    let _turn = turn();
+    let ceiling = Ceiling::Deadline(7 * MS);
+    let mutexes = Arc::new([Mutex::with_ceiling((), ceiling), Mutex::with_ceiling((), ceiling)]);
+    let rounds = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
+    let waited = Arc::new(AtomicU32::new(0));
+    let task = |set: Punctual, name: &str, first: usize, period: Duration| {
+        let (mutexes, rounds, waited) = (mutexes.clone(), rounds.clone(), waited.clone());
+        set.task(name).period(period).budget(period / 3).spawn(move |task| {
+            let lock = |which: usize, task: &Task<'_>| {
+                waited.fetch_add(u32::from(mutexes[which].try_lock(task).is_none()), SeqCst);
+            };
+            for _ in task.releases() {
+                lock(first, task);
+                let outer = mutexes[first].lock(task).expect("no deadlock");
+                execute(MS / 2);
+                lock(1 - first, task);
+                let inner = mutexes[1 - first].lock(task).expect("no deadlock");
+                execute(MS / 4);
+                // Not in the opposite order of locking.
+                drop(outer);
+                execute(MS / 4);
+                drop(inner);
+                rounds[first].fetch_add(1, SeqCst);
+            }
+        })
+    };
+    let declare =
+        |set: Punctual| task(task(set.policy(Policy::Edf), "one", 0, 7 * MS), "other", 1, 9 * MS);
+    let Some(running) = start(declare) else { return };
+    assert!(comes_true(|| rounds.iter().all(|rounds| rounds.load(SeqCst) > 100)));
+    running.stop().expect("it stops");
+    judge_timing(|| assert_eq!(waited.load(SeqCst), 0, "attempts at which one was not free"));
+}
+
+#[test]
+fn a_task_above_the_ceiling_or_of_another_kind_of_policy_is_refused() {
+    let _turn = turn();
+    for (policy, ceiling, may) in [
+        (Policy::Edf, Ceiling::Deadline(10 * MS), true),
+        (Policy::Edf, Ceiling::Deadline(11 * MS), false),
+        (Policy::Edf, Ceiling::Priority(i64::MAX), false),
+        (Policy::DeadlineMonotonic, Ceiling::Deadline(10 * MS), true),
+        (Policy::DeadlineMonotonic, Ceiling::Deadline(11 * MS), false),
+        (Policy::RateMonotonic, Ceiling::Deadline(20 * MS), true),
+        (Policy::RateMonotonic, Ceiling::Deadline(21 * MS), false),
+        (Policy::FixedPriority, Ceiling::Priority(4), true),
+        (Policy::FixedPriority, Ceiling::Priority(3), false),
+        (Policy::FixedPriority, Ceiling::Deadline(MS), false),
+    ] {
+        let mutex = Arc::new(Mutex::with_ceiling((), ceiling));
+        let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let declare = |set: Punctual| {
+            let (mutex, seen) = (mutex.clone(), seen.clone());
+            let set = set.policy(policy).task("task").period(20 * MS).deadline(10 * MS);
+            set.budget(5 * MS).priority(4).spawn(move |task| {
+                let locked = mutex.lock(task).err();
+                let tried = mutex.try_lock(task).is_some();
+                seen.lock().expect("no panic").push((locked, tried));
+            })
+        };
+        let Some(running) = start(declare) else { return };
+        running.wait();
+        running.stop().expect("it stops");
+        let refusal = (!may).then_some(LockError::Ceiling);
+        let seen = seen.lock().expect("no panic");
+        assert_eq!(seen[..], [(refusal, may)], "{policy:?} {ceiling:?}");
+    }
+}
+
+/// Waiting gives the mutex up, and with it the ceiling, until the task has both again.
+#[test]
+fn a_task_that_waits_for_a_condition_is_raised_again_when_it_is_woken() {
+    let _turn = turn();
+    let trace = TraceFile::new("condition");
+    let shared = Arc::new((Mutex::with_ceiling(0u32, Ceiling::Deadline(10 * MS)), Condvar::new()));
+    let taken = Arc::new(AtomicU32::new(0));
+    let declare = |mut set: Punctual| {
+        set = set.trace(&trace.0);
+        let (data, taken) = (shared.clone(), taken.clone());
+        set.add("consumer").period(40 * MS).budget(10 * MS).spawn(move |task| {
+            let (mutex, filled) = &*data;
+            let mut held = mutex.lock(task).expect("no deadlock");
+            loop {
+                held = match filled.wait(held) {
+                    Ok(held) => held,
+                    Err(WaitError::Over) => return,
+                    Err(e) => panic!("{e}"),
+                };
+                execute(MS / 10);
+                taken.fetch_add(std::mem::take(&mut *held), SeqCst);
+            }
+        });
+        let data = shared.clone();
+        set.add("producer").period(10 * MS).budget(2 * MS).spawn(move |task| {
+            for _ in task.releases() {
+                *data.0.lock(task).expect("no deadlock") += 1;
+                data.1.notify_one();
+            }
+        });
+        set
+    };
+    let Some(running) = start(declare) else { return };
+    assert!(comes_true(|| taken.load(SeqCst) > 20));
+    running.stop().expect("it stops");
+    let trace_read = trace.read();
+    let raises = trace_read.records.iter().filter(|r| r.kind == kind::TASK_RAISE && r.b != 0);
+    println!("raised {} times for {} tokens", raises.count(), taken.load(SeqCst));
+    replays(&trace.0);
+}
