@@ -311,6 +311,22 @@ struct punctual_fifo_info {
 
 #define PUNCTUAL_FIFO_INFO_INIT { sizeof(struct punctual_fifo_info), 0, 0, 0, 0, 0, 0 }
 
+/* What the ceiling of a mutex is: the shortest relative deadline of the tasks that lock it (under
+ * PUNCTUAL_RM, their shortest period), or their largest priority (under PUNCTUAL_FP). */
+#define PUNCTUAL_CEILING_DEADLINE 1u
+#define PUNCTUAL_CEILING_PRIORITY 2u
+
+/* Attributes of a mutex. */
+struct punctual_mutex_attr {
+	size_t size;    /* of this structure */
+	uint32_t flags; /* PUNCTUAL_CEILING_DEADLINE or PUNCTUAL_CEILING_PRIORITY; 0: no ceiling */
+	uint32_t reserved;
+	uint64_t ceiling_deadline; /* ns */
+	int64_t ceiling_priority;
+};
+
+#define PUNCTUAL_MUTEX_ATTR_INIT { sizeof(struct punctual_mutex_attr), 0, 0, 0, 0 }
+
 /* Attributes of a semaphore. */
 struct punctual_sem_attr {
 	size_t size;      /* of this structure */
@@ -1007,6 +1023,27 @@ int punctual_fifo_reader_fd(struct punctual_fifo_reader *reader);
 int punctual_mutex_create(struct punctual_mutex **mutex);
 
 /*
+ * punctual_mutex_create_with - make a mutex with a priority ceiling
+ *
+ * The same as punctual_mutex_create(3), with attributes. A task that holds a mutex with a ceiling
+ * is not preempted by any task at this deadline or priority, or below it: so each job of the tasks
+ * that lock such mutexes is delayed by one critical section at most, and mutexes that are nested in
+ * opposite orders make no deadlock, as long as no holder suspends itself or uses up its budget. A
+ * deadline is for tasks under PUNCTUAL_EDF, PUNCTUAL_DM and PUNCTUAL_RM, a priority for those under
+ * PUNCTUAL_FP; other tasks, and those above the ceiling, cannot lock it. A task can hold 16 mutexes
+ * with ceilings. attr may be NULL: no ceiling.
+ *
+ * Errors:
+ * EINVAL the flags are unknown, or both are set
+ * ENOSPC there are 1,024 mutexes
+ * EPERM this process is the child of one that used the library
+ * E2BIG attr has values that this version does not know
+ * EFAULT mutex is NULL
+ */
+int punctual_mutex_create_with(const struct punctual_mutex_attr *attr,
+			       struct punctual_mutex **mutex);
+
+/*
  * punctual_mutex_destroy - destroy a mutex
  *
  * Errors:
@@ -1026,7 +1063,8 @@ int punctual_mutex_destroy(struct punctual_mutex *mutex);
  * Errors:
  * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
  * EDEADLK the task holds it, or its holder waits for a mutex that this task holds
- * EINVAL a task of another CPU holds it
+ * EINVAL a task of another CPU holds it, or the task is above its ceiling or under another policy
+ * EAGAIN it has a ceiling, and the task holds 16 of these
  * EPERM the calling thread is no task
  * EBADF mutex is no mutex, or another thread has destroyed it
  * EBUSY another thread is about to destroy it
@@ -1046,7 +1084,8 @@ int punctual_mutex_lock(struct punctual_mutex *mutex);
  * ETIMEDOUT the time is over
  * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
  * EDEADLK the task holds it, or its holder waits for a mutex that this task holds
- * EINVAL a task of another CPU holds it
+ * EINVAL a task of another CPU holds it, or the task is above its ceiling or under another policy
+ * EAGAIN it has a ceiling, and the task holds 16 of these
  * EPERM the calling thread is no task
  * EBADF mutex is no mutex, or another thread has destroyed it
  * EBUSY another thread is about to destroy it
@@ -1060,6 +1099,8 @@ int punctual_mutex_lock_until(struct punctual_mutex *mutex, uint64_t until);
  *
  * Errors:
  * EBUSY a task holds it, also this one, or another thread is about to destroy it
+ * EINVAL the task is above its ceiling, or under another policy
+ * EAGAIN it has a ceiling, and the task holds 16 of these
  * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
  * EPERM the calling thread is no task
  * EBADF mutex is no mutex, or another thread has destroyed it

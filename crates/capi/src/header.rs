@@ -72,6 +72,7 @@ types! {
     HandleOfCond = "struct punctual_cond",
     HandleOfSem = "struct punctual_sem",
     HandleOfBarrier = "struct punctual_barrier",
+    CMutexAttr = "struct punctual_mutex_attr",
     CSemAttr = "struct punctual_sem_attr",
     CSpread = "struct punctual_spread",
     CTaskChange = "struct punctual_task_change",
@@ -198,6 +199,7 @@ fn the_header_declares_what_is_here() {
         punctual_last_error as extern "C" fn() -> _,
         punctual_mutex_consistent as extern "C" fn(_) -> _,
         punctual_mutex_create as unsafe extern "C" fn(_) -> _,
+        punctual_mutex_create_with as unsafe extern "C" fn(_, _) -> _,
         punctual_mutex_destroy as extern "C" fn(_) -> _,
         punctual_mutex_lock as extern "C" fn(_) -> _,
         punctual_mutex_lock_until as extern "C" fn(_, _) -> _,
@@ -248,6 +250,7 @@ fn the_header_declares_what_is_here() {
         CEnd { size, how, code, value }
         CFifoAttr { size, capacity, flags, reserved }
         CFifoInfo { size, capacity, used, flags, in_use, sole_writer, sole_reader }
+        CMutexAttr { size, flags, reserved, ceiling_deadline, ceiling_priority }
         CSemAttr { size, units, maximum }
         CTaskChange { size, period, budget, deadline, priority, flags, reserved }
         CSpread { count, median, p99, worst }
@@ -272,6 +275,8 @@ fn the_header_declares_what_is_here() {
         ("PUNCTUAL_FIFO_MESSAGES", MESSAGES),
         ("PUNCTUAL_FIFO_PERSISTENT", PERSISTENT),
         ("PUNCTUAL_FIFO_SHARED", SHARED),
+        ("PUNCTUAL_CEILING_DEADLINE", CEILING_DEADLINE),
+        ("PUNCTUAL_CEILING_PRIORITY", CEILING_PRIORITY),
     ];
     for (name, flag) in flags {
         writeln!(lines, "_Static_assert({name} == {flag}, \"{name}\");").expect("it grows");

@@ -1,15 +1,17 @@
 //! Mutexes that lend.
 
 use std::ffi::c_int;
+use std::mem::size_of;
 
-use punctual::raw::ThreadTask;
+use punctual::raw::{LockCeiling, ThreadTask};
+use punctual::Error;
 
 use crate::current::with_task;
-use crate::error::{failed, returned, CallError};
+use crate::error::{error, failed, returned, CallError};
 use crate::fork;
 use crate::lock_error::lock_refused;
 use crate::mutex_table::{self, find, FoundMutex, HandleOfMutex};
-use crate::plain;
+use crate::plain::{self, Plain};
 
 #[cold]
 fn held_by_another() -> CallError {
@@ -30,11 +32,58 @@ fn with_mutex(
     returned(find(mutex).and_then(|found| with_task(|task| f(found, task.thread()))?))
 }
 
+/// PUNCTUAL_CEILING_DEADLINE
+pub const CEILING_DEADLINE: u32 = 1;
+/// PUNCTUAL_CEILING_PRIORITY
+pub const CEILING_PRIORITY: u32 = 2;
+
+/// `struct punctual_mutex_attr`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct CMutexAttr {
+    pub size: usize,
+    pub flags: u32,
+    pub reserved: u32,
+    pub ceiling_deadline: u64,
+    pub ceiling_priority: i64,
+}
+
+// SAFETY: integers.
+unsafe impl Plain for CMutexAttr {
+    const FIRST: usize = size_of::<CMutexAttr>();
+}
+
+fn ceiling_of(attr: &CMutexAttr) -> Result<Option<LockCeiling>, Error> {
+    let CMutexAttr { flags, reserved, ceiling_deadline, ceiling_priority, .. } = *attr;
+    match flags {
+        0 if reserved == 0 => Ok(None),
+        CEILING_DEADLINE if reserved == 0 => Ok(Some(LockCeiling::Deadline(ceiling_deadline))),
+        CEILING_PRIORITY if reserved == 0 => Ok(Some(LockCeiling::Priority(ceiling_priority))),
+        _ => {
+            let cause =
+                format!("the flags {flags:#x} of a mutex are unknown, or exclude each other");
+            let help = "use PUNCTUAL_CEILING_DEADLINE, PUNCTUAL_CEILING_PRIORITY or 0";
+            Err(error(libc::EINVAL, cause, help))
+        }
+    }
+}
+
 #[no_mangle]
 pub unsafe extern "C" fn punctual_mutex_create(mutex: *mut *mut HandleOfMutex) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { punctual_mutex_create_with(std::ptr::null(), mutex) }
+}
+
+#[no_mangle]
+pub unsafe extern "C" fn punctual_mutex_create_with(
+    attr: *const CMutexAttr,
+    mutex: *mut *mut HandleOfMutex,
+) -> c_int {
     returned(fork::watch().and_then(|()| plain::not_null(mutex)).and_then(|()| {
         // SAFETY: the caller's.
-        unsafe { mutex.write(mutex_table::add()?) };
+        let ceiling = ceiling_of(&unsafe { plain::read(attr)? })?;
+        // SAFETY: the caller's.
+        unsafe { mutex.write(mutex_table::add(ceiling)?) };
         Ok(())
     }))
 }

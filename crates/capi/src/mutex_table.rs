@@ -10,7 +10,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::SeqCst;
 
-use punctual::raw::{LendingMutex, ThreadTask};
+use punctual::raw::{LendingMutex, LockCeiling, ThreadTask};
 use punctual::LockError;
 
 use crate::error::{failed, CallError};
@@ -45,17 +45,17 @@ pub struct FoundMutex {
     open: u64,
 }
 
-/// A handle of a new mutex.
+/// A handle of a new mutex, with this ceiling.
 ///
 /// # Errors
 /// ENOSPC.
-pub fn add() -> Result<*mut HandleOfMutex, CallError> {
+pub fn add(ceiling: Option<LockCeiling>) -> Result<*mut HandleOfMutex, CallError> {
     for (number, slot) in SLOTS_OF_MUTEXES.iter().enumerate() {
         let free = slot.state.load(SeqCst);
         let busy = free - FREE + BUSY;
         if free % STATES == FREE && slot.state.compare_exchange(free, busy, SeqCst, SeqCst).is_ok()
         {
-            slot.mutex.renew();
+            slot.mutex.renew(ceiling);
             slot.state.store(free - FREE + OPEN, SeqCst);
             return Ok(handle_of_slot(HandleKind::Mutex, free / STATES, number));
         }
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn a_handle_is_good_until_its_mutex_is_destroyed_though_the_slot_is_used_again() {
         let number = |result: Result<FoundMutex, CallError>| result.err().map(|e| e.0);
-        let first = add().expect("there is room");
+        let first = add(None).expect("there is room");
         find(first).expect("it is there").mutex().poison();
         assert_eq!(remove(first).ok(), Some(()));
-        let second = add().expect("there is room");
+        let second = add(None).expect("there is room");
         assert!(!find(second).expect("it is there").mutex().is_poisoned());
         for bad in crate::handle::bad_handles(first, second) {
             assert_eq!(number(find(bad)), Some(-libc::EBADF), "{bad:?}");
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_mutex_that_another_thread_is_about_to_destroy_is_neither_destroyed_nor_lost() {
-        let handle = add().expect("there is room");
+        let handle = add(None).expect("there is room");
         let FoundMutex { slot, open } = find(handle).expect("it is there");
         slot.state.store(open - OPEN + BUSY, SeqCst);
         assert_eq!(remove(handle).err().map(|e| e.0), Some(-libc::EBUSY));

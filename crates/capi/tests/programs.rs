@@ -155,6 +155,7 @@ fn the_header_is_clean_in_every_version_of_c_and_cpp() {
                       struct punctual_task_stats task_stats = PUNCTUAL_TASK_STATS_INIT;\n\
                       struct punctual_fifo_attr fifo_attr = PUNCTUAL_FIFO_ATTR_INIT;\n\
                       struct punctual_fifo_info info = PUNCTUAL_FIFO_INFO_INIT;\n\
+                      struct punctual_mutex_attr mutex_attr = PUNCTUAL_MUTEX_ATTR_INIT;\n\
                       struct punctual_sem_attr sem_attr = PUNCTUAL_SEM_ATTR_INIT;\n\
                       struct punctual_stats stats = PUNCTUAL_STATS_INIT;\n";
         let folder = tempfile::tempdir().expect("a folder");

@@ -226,8 +226,9 @@ impl LendingMutex {
         self.word.fetch_and(!POISONED, SeqCst);
     }
 
-    /// It is as new, unless a task that lives holds it.
-    pub fn renew(&self) {
+    /// It is as new, with this ceiling, unless a task that lives holds it.
+    pub fn renew(&self, ceiling: Option<LockCeiling>) {
+        self.ceiling.store(ceiling);
         let _ = self.word.fetch_update(SeqCst, SeqCst, |word| match holder_in(word) {
             Holder::Task { .. } => Some(word & !POISONED),
             Holder::Free | Holder::Ended => Some(FREE),

@@ -382,9 +382,10 @@ static void call_end(struct stream *in)
 
 static void call_mutex(struct stream *in)
 {
+	struct punctual_mutex_attr attr = PUNCTUAL_MUTEX_ATTR_INIT;
 	struct punctual_mutex *mutex = handle(in, held.mutex);
 
-	switch (stream_byte(in) % 7) {
+	switch (stream_byte(in) % 8) {
 	case 0:
 		checked(punctual_mutex_create(room(in, held.mutex)));
 		break;
@@ -405,6 +406,12 @@ static void call_mutex(struct stream *in)
 		break;
 	case 6:
 		checked(punctual_mutex_consistent(mutex));
+		break;
+	case 7:
+		attr.flags = stream_byte(in) % 4;
+		attr.ceiling_deadline = stream_number(in);
+		attr.ceiling_priority = (int64_t)stream_number(in);
+		checked(punctual_mutex_create_with(&attr, room(in, held.mutex)));
 		break;
 	}
 }

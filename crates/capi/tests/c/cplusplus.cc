@@ -17,6 +17,7 @@ int main()
 	struct punctual_attr attr = PUNCTUAL_ATTR_INIT;
 	struct punctual_task_attr task_attr = PUNCTUAL_TASK_ATTR_INIT;
 	struct punctual_task_end end = PUNCTUAL_TASK_END_INIT;
+	struct punctual_mutex_attr mutex_attr = PUNCTUAL_MUTEX_ATTR_INIT;
 	struct punctual_sem_attr sem_attr = PUNCTUAL_SEM_ATTR_INIT;
 	struct punctual_task_change change = PUNCTUAL_TASK_CHANGE_INIT;
 	struct punctual_period period = {};
@@ -40,7 +41,8 @@ int main()
 		       punctual_task_join(task, &end) < 0 && punctual_wait_period(&period) < 0 &&
 		       punctual_suspend(&period) < 0 && punctual_task_suspend(task) < 0 &&
 		       punctual_task_resume(task) < 0;
-	bool locks = punctual_mutex_create(&mutex) == 0 && punctual_mutex_lock(mutex) < 0 &&
+	bool locks = punctual_mutex_create_with(&mutex_attr, &mutex) == 0 &&
+		     punctual_mutex_lock(mutex) < 0 &&
 		     punctual_mutex_destroy(mutex) == 0 &&
 		     punctual_sem_create(&sem_attr, &sem) == 0 && punctual_sem_post(sem) == 0 &&
 		     punctual_sem_destroy(sem) == 0;

@@ -34,7 +34,9 @@ static void none_is_there(const struct locks *locks)
 
 static void values_and_handles_that_are_refused(void)
 {
+	struct punctual_mutex_attr mutex_attr = PUNCTUAL_MUTEX_ATTR_INIT;
 	struct punctual_sem_attr attr = PUNCTUAL_SEM_ATTR_INIT;
+	struct punctual_mutex *mutex = NULL;
 	struct punctual_barrier *barrier = NULL;
 	struct punctual_sem *sem = NULL;
 	struct locks locks, other;
@@ -42,6 +44,18 @@ static void values_and_handles_that_are_refused(void)
 	void *bad[] = { NULL, &local, (void *)1, (void *)-1 };
 
 	FAILS(punctual_mutex_create(NULL), EFAULT);
+	FAILS(punctual_mutex_create_with(&mutex_attr, NULL), EFAULT);
+	mutex_attr.flags = PUNCTUAL_CEILING_DEADLINE | PUNCTUAL_CEILING_PRIORITY;
+	FAILS(punctual_mutex_create_with(&mutex_attr, &mutex), EINVAL);
+	CHECK(strstr(punctual_last_error(), "PUNCTUAL_CEILING_DEADLINE"));
+	mutex_attr.flags = 4;
+	FAILS(punctual_mutex_create_with(&mutex_attr, &mutex), EINVAL);
+	mutex_attr.flags = 0;
+	mutex_attr.reserved = 1;
+	FAILS(punctual_mutex_create_with(&mutex_attr, &mutex), EINVAL);
+	mutex_attr.size = 1;
+	FAILS(punctual_mutex_create_with(&mutex_attr, &mutex), EINVAL);
+	CHECK(mutex == NULL);
 	FAILS(punctual_cond_create(NULL), EFAULT);
 	FAILS(punctual_sem_create(NULL, NULL), EFAULT);
 	FAILS(punctual_barrier_create(1, NULL), EFAULT);

@@ -298,6 +298,55 @@ static void a_closed_set_ends_what_waits(struct punctual *set)
 	destroy(&locks);
 }
 
+static struct punctual_mutex *with_ceiling(uint32_t flags, uint64_t deadline, int64_t priority)
+{
+	struct punctual_mutex_attr attr = PUNCTUAL_MUTEX_ATTR_INIT;
+	struct punctual_mutex *mutex;
+
+	attr.flags = flags;
+	attr.ceiling_deadline = deadline;
+	attr.ceiling_priority = priority;
+	CHECK(punctual_mutex_create_with(&attr, &mutex) == 0);
+	return mutex;
+}
+
+/* This task has a relative deadline of 100 ms, under EDF. */
+static void ceilings(void)
+{
+	struct punctual_mutex *above = with_ceiling(PUNCTUAL_CEILING_DEADLINE, 100 * MS + 1, 0);
+	struct punctual_mutex *priority = with_ceiling(PUNCTUAL_CEILING_PRIORITY, 0, INT64_MAX);
+	struct punctual_mutex *all[17], *cond_mutex = with_ceiling(PUNCTUAL_CEILING_DEADLINE, MS, 0);
+	struct punctual_cond *cond;
+
+	FAILS(punctual_mutex_lock(above), EINVAL);
+	CHECK(strstr(punctual_last_error(), "ceiling"));
+	FAILS(punctual_mutex_trylock(above), EINVAL);
+	FAILS(punctual_mutex_lock_until(priority, 0), EINVAL);
+	CHECK(punctual_mutex_destroy(above) == 0 && punctual_mutex_destroy(priority) == 0);
+	for (unsigned n = 0; n < 17; n++)
+		all[n] = with_ceiling(PUNCTUAL_CEILING_DEADLINE, 100 * MS - n, 0);
+	for (unsigned n = 0; n < 16; n++)
+		CHECK(punctual_mutex_lock(all[n]) == 0);
+	FAILS(punctual_mutex_lock(all[16]), EAGAIN);
+	FAILS(punctual_mutex_trylock(all[16]), EAGAIN);
+	/* In the order of locking. */
+	CHECK(punctual_mutex_unlock(all[0]) == 0);
+	CHECK(punctual_mutex_trylock(all[16]) == 0);
+	FAILS(punctual_mutex_lock(all[0]), EAGAIN);
+	CHECK(punctual_mutex_unlock(all[1]) == 0);
+	FAILS(punctual_mutex_lock(all[16]), EDEADLK);
+	FAILS(punctual_mutex_trylock(all[16]), EBUSY);
+	for (unsigned n = 2; n < 17; n++)
+		CHECK(punctual_mutex_unlock(all[n]) == 0);
+	for (unsigned n = 0; n < 17; n++)
+		CHECK(punctual_mutex_destroy(all[n]) == 0);
+	CHECK(punctual_cond_create(&cond) == 0);
+	CHECK(punctual_mutex_lock(cond_mutex) == 0);
+	FAILS(punctual_cond_wait_until(cond, cond_mutex, punctual_clock() + MS), ETIMEDOUT);
+	CHECK(punctual_mutex_unlock(cond_mutex) == 0);
+	CHECK(punctual_mutex_destroy(cond_mutex) == 0 && punctual_cond_destroy(cond) == 0);
+}
+
 int main(void)
 {
 	struct punctual_task_attr attr = task_attr("main", 100 * MS, 20 * MS);
@@ -307,6 +356,7 @@ int main(void)
 	a_mutex_is_destroyed_only_while_it_is_free(set);
 	CHECK(punctual_attach(set, &attr, NULL) == 0);
 	one_task();
+	ceilings();
 	the_holder_ends(set);
 	a_budget_is_lent_until_a_time(set);
 	tasks_wait_for_each_other(set);
