@@ -112,7 +112,9 @@ impl Members {
             | ReleaseEvent::DelayedSaturated { task, .. } => {
                 self.of(task).map_or(NO_INDEX, |one| one.index)
             }
-            ReleaseEvent::EventsLost { .. } | ReleaseEvent::PolicyStopped(_) => NO_INDEX,
+            ReleaseEvent::EventsLost { .. }
+            | ReleaseEvent::JobEnded { .. }
+            | ReleaseEvent::PolicyStopped(_) => NO_INDEX,
         }
     }
 

@@ -395,7 +395,9 @@ impl Engine {
                 }
                 ReleaseEvent::Background { task, .. } => background.push(task.0),
                 // Synthetic tasks have no signal handler; the other events only concern counters.
-                ReleaseEvent::Overrun { .. }
+                // Nothing adds jobs in the simulator.
+                ReleaseEvent::JobEnded { .. }
+                | ReleaseEvent::Overrun { .. }
                 | ReleaseEvent::DelayedSaturated { .. }
                 | ReleaseEvent::EventsLost { .. } => {}
             }

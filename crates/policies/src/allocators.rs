@@ -14,7 +14,7 @@ use crate::jobs;
 use crate::policy::MemberParams;
 use crate::servers::{self, KINDS};
 use crate::slot::{Phase, Slot};
-use crate::{edf, policies, Gsi};
+use crate::{edf, policies, Gsi, JOBS};
 use punctual_diagnostic::Diagnostic;
 
 /// How allocators are made. Hosts where tasks run use [`AllocatorOptions::in_real_time`], the
@@ -280,6 +280,10 @@ impl Allocators {
         }
         (slot.by, slot.next_by) = (by, by);
         slot.origin = self.origin;
+        if std::ptr::eq(self.at_work[by as usize].entry, &JOBS) {
+            // It has no releases but the jobs that the program adds.
+            slot.stream = Stream::List(Box::default(), 0);
+        }
         (slot.next, slot.number) =
             slot.stream.first(slot.origin, slot.member.offset, slot.member.period, gsi.now());
         slot.phase = Phase::Waiting;

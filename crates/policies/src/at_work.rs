@@ -6,7 +6,7 @@ use crate::entry::{PolicyEntry, Setup};
 use crate::guarded::{self, Stopped};
 use crate::policy::SchedulingPolicy;
 use crate::servers::KINDS;
-use crate::POLICIES;
+use crate::{JOBS, POLICIES};
 
 /// A policy at work, and what is said of it.
 pub(crate) struct AtWork {
@@ -29,7 +29,8 @@ impl AtWork {
         setup: &Setup<'_>,
         longest_answer: Option<u64>,
     ) -> Result<AtWork, Diagnostic> {
-        let own = POLICIES.iter().chain(&KINDS).any(|own| std::ptr::eq(own.info, entry.info));
+        let mut of_punctual = POLICIES.iter().chain(&KINDS).map(|own| own.info).chain([JOBS.info]);
+        let own = of_punctual.any(|own| std::ptr::eq(own, entry.info));
         let (policy, stopped) = if own {
             ((entry.make)(entry, setup)?, None)
         } else {

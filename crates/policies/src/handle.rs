@@ -300,6 +300,9 @@ impl Allocators {
             unused: slot.cut_off + left,
             extended: slot.extended,
         });
+        if let Some((job, left)) = slot.added.end(left) {
+            report(job.ended(at, s as u32, end, slot.used, left));
+        }
     }
 
     /// A job that a policy made ended.

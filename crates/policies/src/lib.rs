@@ -14,6 +14,7 @@
 //! table: [`POLICIES`]; a program may [`register`] policies of its own. Names and descriptions are
 //! in [`punctual_taskset::registry`].
 
+mod added_jobs;
 mod allocators;
 mod arrival;
 mod at_work;
@@ -54,6 +55,7 @@ mod swap;
 mod td;
 mod wakeup;
 
+pub use added_jobs::{AddedJob, JobRefusal, JOBS};
 pub use allocators::{AllocatorOptions, Allocators};
 pub use calls::{call_in_progress, on_stuck_policy, stuck_policy, StuckPolicy};
 pub use ceiling::LockCeiling;

@@ -8,7 +8,7 @@ use crate::at_work::AtWork;
 use crate::entry::Setup;
 use crate::error::{place, refused};
 use crate::policy::number;
-use crate::servers;
+use crate::{servers, JOBS};
 
 /// New policies for groups of one domain, for [`Allocators::swap`](crate::Allocators::swap).
 ///
@@ -49,6 +49,10 @@ impl PolicySwap {
                 None => "policy".to_owned(),
                 Some(g) => place("group", &to.groups[g].name, to.groups[g].line),
             };
+            if [before, policy].iter().any(|of| of.name == JOBS.info.name) {
+                let cause = format!("the policy \"{}\" is not swapped", JOBS.info.name);
+                return Err(refused(place, cause, "stop the set, and start it with the other"));
+            }
             keeps_weights(before, policy).map_err(|(cause, help)| refused(&*place, cause, help))?;
             let entry = find(options.table(), policy, place)?;
             let members = (to.tasks.len() + servers::members(to, domain).len()) as u32;

@@ -81,13 +81,18 @@ impl Allocators {
         report: &mut dyn FnMut(ReleaseEvent),
     ) {
         self.report_end(s, at, end, report);
+        let by_program = self.takes_jobs(s);
         let slot = &mut self.slots[s];
         let (task, index, number) = (slot.member.task(), s as u32, slot.release.number);
         if end == End::Exhausted || slot.used > slot.granted {
             slot.carry_error(slot.used as i64 - slot.granted as i64);
         }
         if end == End::Exhausted || end == End::Expired {
-            let late = late_waits::after_release(slot.delayed, slot.waits);
+            // A wait is of the job that the task has then: the program knows how each one ended.
+            let late = match by_program {
+                true => 0,
+                false => late_waits::after_release(slot.delayed, slot.waits),
+            };
             if late != slot.delayed && late == late_waits::MAX_DELAYED {
                 report(ReleaseEvent::DelayedSaturated { at, task, index });
             }

@@ -64,6 +64,10 @@ pub enum ReleaseEvent {
     /// The dispatcher had no room for `count` events. What queries could find is reported as if
     /// they had come; ends found so are [`End::Cancelled`].
     EventsLost { at: u64, count: u64 },
+    /// A job that the program added has ended, after the `Ended` of the release that it was, if it
+    /// had begun: `used` is its execution time, `remaining` what is left of its budget for other
+    /// jobs of the task.
+    JobEnded { at: u64, index: u32, id: u64, cookie: u64, end: End, used: u64, remaining: u64 },
     /// A policy of the program was stopped, and its group has another one.
     PolicyStopped(PolicyStop),
 }

@@ -5,6 +5,7 @@ use punctual_dispatcher::{
 };
 use punctual_taskset::{Body, ServerKind, Spin, TaskSpec};
 
+use crate::added_jobs::AddedJobs;
 use crate::arrival::Stream;
 use crate::policy::{MemberParams, Release};
 use crate::Gsi;
@@ -103,6 +104,8 @@ pub(crate) struct Slot {
     pub(crate) waits: bool,
     /// Its releases end at once.
     pub(crate) suspended: bool,
+    /// Of a task to which the program adds jobs.
+    pub(crate) added: AddedJobs,
     /// The job of its reservation was cancelled for that, and its event is still to come.
     pub(crate) cancelled: bool,
 }
@@ -158,6 +161,7 @@ impl Slot {
             lost: 0,
             waits: false,
             suspended: false,
+            added: AddedJobs::default(),
             cancelled: false,
         }
     }

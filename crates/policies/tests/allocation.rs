@@ -6,7 +6,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use punctual_dispatcher::Dispatcher;
-use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher};
+use punctual_policies::{
+    AddedJob, AllocatorOptions, Allocators, JobParams, LocalDispatcher, PolicyEntry, ReleaseEvent,
+    JOBS,
+};
 use punctual_taskset::{Arrival, DomainId, ServerKind, TaskSpec};
 use support::{at_times, group, set, task};
 
@@ -91,4 +94,42 @@ fn handling_events_allocates_nothing() {
             assert!(reported > 500, "{policy}: {reported}");
         }
     }
+}
+
+#[test]
+fn adding_and_cancelling_jobs_allocates_nothing() {
+    static TABLE: [&PolicyEntry; 1] = [&JOBS];
+    let options = AllocatorOptions { policies: Some(&TABLE), ..AllocatorOptions::default() };
+    let mut a =
+        Allocators::with(&set("jobs", vec![task("a", 10, 3)]), DomainId(0), options).unwrap();
+    let mut d = Dispatcher::new(a.limits()).unwrap();
+    a.begin(&mut LocalDispatcher::new(&mut d, 0), 0).unwrap();
+    let task = d.add_task(0).unwrap();
+    a.add(&mut LocalDispatcher::new(&mut d, 0), 0, task).unwrap();
+    let mut ended = 0;
+    COUNT.with(|c| c.set(Some(0)));
+    for n in 0..1_000 {
+        let start = 10 * n;
+        let params = JobParams { start: start + 2, finish: start + 9, budget: 3, priority: 0 };
+        let mut report = |event| {
+            ended += u32::from(matches!(event, ReleaseEvent::JobEnded { .. }));
+        };
+        let job = AddedJob { params, id: n, cookie: n };
+        let mut gsi = LocalDispatcher::new(&mut d, start);
+        a.add_job(&mut gsi, task, &job, &mut report).unwrap();
+        for now in start..start + 10 {
+            d.advance(now);
+            while let Some(event) = d.next_event() {
+                a.handle(&mut LocalDispatcher::new(&mut d, now), &event, &mut report);
+            }
+            if n % 2 == 0 && now == start + 4 {
+                a.cancel_job(&mut LocalDispatcher::new(&mut d, now), task, n, &mut report).unwrap();
+            }
+            if let Some(job) = d.select(0, now) {
+                d.charge_job(job, 1, now + 1).unwrap();
+            }
+        }
+    }
+    assert_eq!(COUNT.with(|c| c.take()), Some(0));
+    assert_eq!(ended, 1_000);
 }

@@ -224,7 +224,8 @@ fn of(event: &ReleaseEvent) -> Option<u32> {
         | ReleaseEvent::Lost { index, .. }
         | ReleaseEvent::Overrun { index, .. }
         | ReleaseEvent::Background { index, .. }
-        | ReleaseEvent::DelayedSaturated { index, .. } => Some(index),
+        | ReleaseEvent::DelayedSaturated { index, .. }
+        | ReleaseEvent::JobEnded { index, .. } => Some(index),
         ReleaseEvent::EventsLost { .. } | ReleaseEvent::PolicyStopped(_) => None,
     }
 }

@@ -148,7 +148,7 @@ impl Cpu {
         self.selected = self.d.select(0, self.now);
     }
 
-    fn record(&mut self, event: ReleaseEvent) {
+    pub fn record(&mut self, event: ReleaseEvent) {
         self.reported.push(event);
         if let ReleaseEvent::Released { task, index, .. } = event {
             let i = self.at(task);
