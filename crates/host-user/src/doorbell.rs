@@ -44,6 +44,8 @@ pub struct Doorbell {
     stop: AtomicBool,
     /// A task was suspended or resumed.
     suspensions: AtomicBool,
+    /// The program sent a request about jobs that it adds, or asked for the end of their task.
+    jobs: AtomicBool,
     pub pause: PauseRequest,
 }
 
@@ -57,6 +59,7 @@ impl Doorbell {
             first: AtomicU32::new(0),
             stop: AtomicBool::new(false),
             suspensions: AtomicBool::new(false),
+            jobs: AtomicBool::new(false),
             pause: PauseRequest::default(),
         }
     }
@@ -117,9 +120,21 @@ impl Doorbell {
         self.suspensions.load(Relaxed) && self.suspensions.swap(false, SeqCst)
     }
 
+    /// There is a request about jobs: wakes the dispatcher for that.
+    pub fn note_jobs(&self) {
+        self.jobs.store(true, SeqCst);
+        self.ring();
+    }
+
+    /// Whether there was one since the last call.
+    pub fn take_jobs(&self) -> bool {
+        self.jobs.load(Relaxed) && self.jobs.swap(false, SeqCst)
+    }
+
     /// No request is pending.
     pub fn is_quiet(&self) -> bool {
-        self.first.load(Acquire) == 0 && !self.suspensions.load(Relaxed)
+        let flags = [&self.suspensions, &self.jobs];
+        self.first.load(Acquire) == 0 && !flags.into_iter().any(|flag| flag.load(Relaxed))
     }
 
     /// Takes all requests: the slot of the first task, whose `next` leads on.

@@ -22,6 +22,7 @@ use crate::direct::DirectHandOver;
 use crate::dispatch::UNPARKED;
 use crate::doorbell::Doorbell;
 use crate::freezer::FreezerQueue;
+use crate::job_events::JobEventSender;
 use crate::lending::{paying_lender, Waiter};
 use crate::member::{Member, MemberKind, RunMode};
 use crate::queued::{note_remaining, QueuedTask};
@@ -47,6 +48,8 @@ pub struct Ends {
     pub stats: Arc<EngineStats>,
     pub freezer: FreezerQueue,
     pub enforcing: Enforcing,
+    /// Where the ends of jobs that the program adds go, if it may add some.
+    pub job_events: Option<JobEventSender>,
     /// Where the trace goes, if there is one.
     pub trace: Option<RecordSender>,
 }
@@ -72,6 +75,7 @@ pub struct Engine {
     pub(crate) stats: Arc<EngineStats>,
     pub(crate) freezer: FreezerQueue,
     pub(crate) enforcing: Enforcing,
+    pub(crate) job_events: Option<JobEventSender>,
     pub(crate) trace: Option<RecordSender>,
     /// Policies were swapped: tasks may be of another one than when they were added.
     pub(crate) swapped: bool,
@@ -107,7 +111,8 @@ impl Engine {
         granularity: u64,
         ends: Ends,
     ) -> Engine {
-        let Ends { doorbell, commands, notices, reports, stats, freezer, enforcing, trace } = ends;
+        let Ends { doorbell, commands, notices, reports, stats, freezer, enforcing, .. } = ends;
+        let Ends { job_events, trace, .. } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
@@ -131,6 +136,7 @@ impl Engine {
             stats,
             freezer,
             enforcing,
+            job_events,
             trace,
             swapped: false,
             waiters: Vec::with_capacity(limit),
@@ -221,6 +227,7 @@ impl Engine {
         self.find_unresponsive(now);
         self.drain_requests(now);
         self.process_commands(now);
+        self.process_jobs(now, late);
         self.follow_suspensions(now);
         self.give_tokens(now);
         self.end_timed_locks(now);
@@ -335,6 +342,7 @@ impl Engine {
                         control.answered();
                     }
                     self.follow_suspension(i, now);
+                    self.dismiss_waiting(i as usize);
                 }
                 Request::Exit => {
                     control.answered();

@@ -87,6 +87,7 @@ impl Engine {
                     }
                 }
                 ReleaseEvent::EventsLost { count, .. } => self.stats.events_lost(count),
+                ended @ ReleaseEvent::JobEnded { .. } => self.job_ended(&ended),
                 ReleaseEvent::PolicyStopped(stop) => self.policy_stopped(stop),
             }
         }

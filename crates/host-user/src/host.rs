@@ -22,9 +22,11 @@ use punctual_taskset::{DomainId, TaskChange, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::Spinner;
 
+use crate::added_jobs::{has_jobs, TaskJobs};
 use crate::calibrate::Precision;
 use crate::children::Child;
 use crate::engine::Command;
+use crate::job_events::JobEventRings;
 use crate::member::Member;
 use crate::park_signal;
 use crate::start::{start_engine, EngineHandle};
@@ -71,6 +73,10 @@ pub(crate) struct TaskEntry {
     /// Of a thread of this process.
     pub(crate) control: Option<Arc<TaskControl>>,
     pub(crate) suspension: Arc<Suspension>,
+    /// The program adds its jobs.
+    pub(crate) takes_jobs: bool,
+    /// What does, until a part of the program has it.
+    pub(crate) jobs: Option<TaskJobs>,
 }
 
 /// What a dispatcher thread cost so far.
@@ -114,6 +120,8 @@ pub struct Host {
     /// Calibrated for the first synthetic task.
     pub(crate) spinner: Option<Spinner>,
     pub(crate) supervision: Option<Supervision>,
+    /// Where the program may add jobs.
+    pub(crate) job_events: Option<JobEventRings>,
     /// Ends with the host.
     _memory: Option<MemoryLock>,
 }
@@ -162,6 +170,7 @@ impl Host {
             notes: Vec::new(),
             spinner: None,
             supervision: Some(Supervision { journal, guardian, locks }),
+            job_events: None,
             _memory: None,
         };
         match MemoryLock::take(Extent::Touched) {
@@ -177,8 +186,15 @@ impl Host {
                 "report it with the output of punctual doctor",
             )
         })?;
+        if has_jobs(&options.set) {
+            host.job_events = Some(JobEventRings::new().map_err(|e| {
+                let cause = format!("no descriptor for the events of jobs: {e}");
+                Diagnostic::machine(cause, "raise RLIMIT_NOFILE")
+            })?);
+        }
         for (domain, enforcing) in options.set.domain_ids().zip(enforcing) {
-            let engine = start_engine(domain, options, enforcing)?;
+            let events = host.job_events.as_mut().map(JobEventRings::sender);
+            let engine = start_engine(domain, options, enforcing, events)?;
             host.engines.push(engine);
         }
         Ok(host)
@@ -231,6 +247,10 @@ impl Host {
         if let Some(task) = task {
             // A thread finds that at its next release.
             task.suspension.end();
+            if task.takes_jobs {
+                // None may follow.
+                self.engines[task.engine].doorbell.note_jobs();
+            }
         }
         // Otherwise it has ended already.
         let Some(child) = self.children.iter_mut().find(|child| child.index == index) else {
@@ -318,6 +338,7 @@ impl Host {
         let readings = self.readings();
         self.stop_engines();
         self.tasks.values().for_each(|task| task.suspension.end());
+        self.job_events.iter().for_each(JobEventRings::end);
         self.forward_reports(sink);
         self.engines
             .iter_mut()
@@ -376,6 +397,7 @@ impl Drop for Host {
             for p in &self.pending {
                 p.member.dismiss();
             }
+            self.job_events.iter().for_each(JobEventRings::end);
             self.children.clear();
             self.base = None;
             if let Some(c) = self.supervision.take() {

@@ -106,7 +106,8 @@ impl Host {
 
     fn handle_notice(&mut self, engine: usize, notice: Notice, sink: &mut dyn FnMut(RunEvent)) {
         match notice {
-            Notice::Removed { member, returned } => {
+            Notice::Removed { mut member, returned } => {
+                self.drop_requests(&mut member);
                 self.remove_task(engine, &member);
                 if returned {
                     sink(RunEvent::Ended {

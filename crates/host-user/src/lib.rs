@@ -4,6 +4,7 @@
 //! commands, or running processes.
 
 mod add_spec;
+mod added_jobs;
 mod calibrate;
 mod ceiling;
 mod children;
@@ -18,6 +19,7 @@ mod freezer;
 mod holder;
 mod host;
 mod housekeep;
+mod job_events;
 mod lending;
 mod levels;
 mod member;
@@ -44,15 +46,17 @@ mod trace;
 mod unresponsive;
 mod wait_queue;
 
+pub use added_jobs::{JobError, TaskJobs};
 pub use calibrate::Precision;
 pub use ceiling::MOST_CEILINGS;
 pub use costs::capacity;
 pub use host::{EngineCost, Finished, Host, HostOptions, STACK};
+pub use job_events::{AddedJobEnd, JobEvent, JobEvents, NoEvent};
 pub use mutex::{LendingMutex, LockError};
 pub use no_idle::NoIdle;
 pub use overrun_signal::{call_overrun_handlers, OverrunHandler};
-pub use punctual_dispatcher::Dispatcher;
-pub use punctual_policies::LockCeiling;
+pub use punctual_dispatcher::{Attribute, Dispatcher};
+pub use punctual_policies::{JobParams, JobRefusal, LockCeiling};
 pub use punctual_process::Output;
 pub use punctual_sys::clock::monotonic_ns as now;
 pub use punctual_trace::RunEvent;

@@ -9,6 +9,9 @@ use punctual_policies::{Allocators, PeriodBuilder};
 use punctual_process::{AdoptedThread, Park, Threads};
 use punctual_taskset::TaskSpec;
 
+use rtrb::Consumer;
+
+use crate::added_jobs::JobRequest;
 use crate::freezer::FreezerState;
 use crate::suspension::Suspension;
 use crate::task_control::TaskControl;
@@ -110,6 +113,8 @@ pub struct Member {
     /// Its releases end at once.
     pub suspended: bool,
     pub suspension: Arc<Suspension>,
+    /// Requests of the program, where it adds the task's jobs.
+    pub jobs: Option<Consumer<JobRequest>>,
     pub run_mode: RunMode,
     /// SCHED_FIFO level when unparked.
     pub level: i32,

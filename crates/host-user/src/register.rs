@@ -11,6 +11,7 @@ use punctual_process as process;
 use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
 use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 
+use crate::added_jobs::{channel, takes_jobs};
 use crate::children::Child;
 use crate::doorbell::Doorbell;
 use crate::holder::{self, HolderName};
@@ -79,6 +80,9 @@ impl Host {
             Some(control) => control.suspension.clone(),
             None => Arc::new(Suspension::new(self.engines[engine].doorbell.clone())),
         };
+        let takes_jobs = takes_jobs(&self.set, spec);
+        let doorbell = &self.engines[engine].doorbell;
+        let (jobs, requests) = takes_jobs.then(|| channel(spec, doorbell)).unzip();
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
             other: (index as usize >= self.set.tasks.len()).then(|| spec.clone()),
@@ -88,6 +92,7 @@ impl Host {
             waiting: true,
             suspended: false,
             suspension: suspension.clone(),
+            jobs: requests,
             run_mode: RunMode::Parked,
             level: sched::LOWEST,
             reranked: false,
@@ -109,7 +114,8 @@ impl Host {
             park_watch: ParkWatch::new(),
         });
         self.pending.push(Pending { engine, member });
-        self.tasks.insert(index, TaskEntry { engine, unreported, control, suspension });
+        let entry = TaskEntry { engine, unreported, control, suspension, takes_jobs, jobs };
+        self.tasks.insert(index, entry);
     }
 
     /// A thread of this process as task number `index`: `body` is called at the first release.

@@ -18,6 +18,7 @@ use crate::doorbell::Doorbell;
 use crate::engine::{Command, Ends, Engine};
 use crate::freezer::{self, FreezerThread};
 use crate::host::HostOptions;
+use crate::job_events::JobEventSender;
 use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
@@ -90,6 +91,7 @@ pub(crate) fn start_engine(
     domain: DomainId,
     options: &HostOptions,
     enforcing: Enforcing,
+    job_events: Option<JobEventSender>,
 ) -> Result<EngineHandle, Diagnostic> {
     let cpu = options.set.domain(domain).only_cpu()?;
     let costs = capacity(&options.set).costs;
@@ -130,6 +132,7 @@ pub(crate) fn start_engine(
             stats: stats.clone(),
             freezer: freezer_queue,
             enforcing,
+            job_events,
             trace: sender,
         };
         std::thread::Builder::new()

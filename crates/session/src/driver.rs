@@ -111,6 +111,27 @@ pub(crate) trait Driver {
         Err(Diagnostic::usage("this host suspends no tasks", "use the user host"))
     }
 
+    /// What adds jobs to a task.
+    fn task_jobs(&mut self, index: u32) -> Result<user::TaskJobs, Diagnostic> {
+        let _ = index;
+        Err(no_jobs())
+    }
+
+    /// The ends of the jobs that the program adds.
+    fn job_events(&mut self) -> Result<user::JobEvents, Diagnostic> {
+        Err(no_jobs())
+    }
+
+    /// Orders a group whose jobs the program adds.
+    fn order_jobs(
+        &mut self,
+        group: Option<usize>,
+        by: &[user::Attribute],
+    ) -> Result<(), Diagnostic> {
+        let _ = (group, by);
+        Err(no_jobs())
+    }
+
     /// Gives groups the policies that they have in `to`, which otherwise is the set; the time of
     /// the first swap by the host's clock, ns.
     fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {
@@ -161,4 +182,8 @@ pub(crate) fn as_declared(executions: &[Execution]) -> Result<(), Diagnostic> {
             Err(Diagnostic::usage(cause, "use the user host, or declare commands and processes"))
         }
     }
+}
+
+fn no_jobs() -> Diagnostic {
+    Diagnostic::usage("this host takes no jobs of the program", "use the user host")
 }

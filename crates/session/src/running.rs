@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{Entry, NoIdle, Suspension};
+use punctual_host_user::{Attribute, Entry, JobEvents, NoIdle, Suspension, TaskJobs};
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
@@ -241,6 +241,30 @@ impl RunningSet {
     /// It has ended, or is a thread of another process; a host other than the user host.
     pub fn suspension(&self, place: usize) -> Result<Arc<Suspension>, Diagnostic> {
         self.driver.suspension(place as u32)
+    }
+
+    /// What adds jobs to the task at this place, whose group is under the policy `jobs`; once.
+    ///
+    /// # Errors
+    /// Another policy; a host other than the user host; it was taken before, or the task has ended.
+    pub fn task_jobs(&mut self, place: usize) -> Result<TaskJobs, Diagnostic> {
+        self.driver.task_jobs(place as u32)
+    }
+
+    /// The ends of all jobs that the program adds; once.
+    ///
+    /// # Errors
+    /// No group is under the policy `jobs`; a host other than the user host; it was taken before.
+    pub fn job_events(&mut self) -> Result<JobEvents, Diagnostic> {
+        self.driver.job_events()
+    }
+
+    /// Orders the group at this place (`None`: the top one), which is under the policy `jobs`.
+    ///
+    /// # Errors
+    /// Another policy, or host; not one to four attributes, each once.
+    pub fn order_jobs(&mut self, group: Option<usize>, by: &[Attribute]) -> Result<(), Diagnostic> {
+        self.driver.order_jobs(group, by)
     }
 
     /// Gives groups the policies that they have in `to`, which otherwise is `from`, the set as it

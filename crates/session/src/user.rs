@@ -6,7 +6,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{EngineCost, EngineReading, Entry, Host, HostOptions, Suspension};
+use punctual_host_user::{
+    Attribute, EngineCost, EngineReading, Entry, Host, HostOptions, JobEvents, Suspension, TaskJobs,
+};
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
@@ -119,6 +121,18 @@ impl Driver for UserDriver {
 
     fn suspension(&self, index: u32) -> Result<Arc<Suspension>, Diagnostic> {
         self.host.suspension(index)
+    }
+
+    fn task_jobs(&mut self, index: u32) -> Result<TaskJobs, Diagnostic> {
+        self.host.task_jobs(index)
+    }
+
+    fn job_events(&mut self) -> Result<JobEvents, Diagnostic> {
+        self.host.job_events()
+    }
+
+    fn order_jobs(&mut self, group: Option<usize>, by: &[Attribute]) -> Result<(), Diagnostic> {
+        self.host.order_jobs(group, by)
     }
 
     fn swap_policies(&mut self, to: &TaskSet) -> Result<u64, Diagnostic> {

@@ -5,6 +5,7 @@ use punctual_taskset::TaskChange;
 use punctual_trace::Record;
 
 use super::Engine;
+use crate::added_jobs::Order;
 use crate::member::{Member, MemberKind};
 use crate::policy_swap::EngineSwap;
 use crate::reports::Notice;
@@ -21,6 +22,8 @@ pub enum Command {
     Swap(Box<EngineSwap>),
     /// The task with this index has other parameters from its next release on.
     Change(u32, TaskChange),
+    /// The group of this number, whose jobs the program adds, has another order.
+    OrderJobs(u32, Order),
 }
 
 impl Engine {
@@ -50,6 +53,12 @@ impl Engine {
                     if let Some(i) = self.slot_of(index) {
                         self.change(i, &change, now);
                     }
+                }
+                Command::OrderJobs(group, (by, count)) => {
+                    let Engine { dispatcher, allocators, .. } = self;
+                    let mut gsi = LocalDispatcher::new(dispatcher, now);
+                    // The control side has checked the group and the order.
+                    let _ = allocators.set_order(&mut gsi, group, &by[..count]);
                 }
             }
         }
@@ -125,10 +134,15 @@ impl Engine {
             // Nothing bounds it until it is restored.
             member.park();
         }
+        self.end_added_jobs(&mut member, now);
         let _ = self.dispatcher.task_gone(member.task, now);
         self.allocators.remove(&mut LocalDispatcher::new(&mut self.dispatcher, now), member.task);
         self.moving.retain(|&m| m != i);
         self.cpu.ranked.retain(|&m| m != i);
+        if member.jobs.is_some() {
+            // The end of the job in flight, before another task has this number.
+            self.follow_events(now, 0);
+        }
         self.notices.send(Notice::Removed { member, returned });
     }
 }
