@@ -210,6 +210,9 @@ impl Punctual {
                 "give it before",
             ));
         }
+        if let Err(e) = policy.register() {
+            self.blame(e);
+        }
         policy.name().clone_into(&mut self.settings.set.policy.name);
         self
     }
@@ -289,6 +292,7 @@ impl Punctual {
         if let Some(fault) = fault {
             return Err(fault);
         }
+        takes_jobs(&settings)?;
         for (n, task) in tasks.iter().enumerate() {
             check_among(&task.spec, tasks[..n].iter().map(|t| &t.spec), &settings)?;
         }
@@ -369,6 +373,17 @@ impl Admitted {
         let (set, link) = (settings.set.clone(), settings.link.clone());
         Ok(Running::new(Handle::start(admitted, settings, tasks, observer)?, link, set))
     }
+}
+
+/// Refuses hosts other than the user host where the program adds jobs.
+fn takes_jobs(settings: &Settings) -> Result<(), Error> {
+    let mut groups = (0..settings.set.groups.len()).map(Some).chain([None]);
+    let jobs = |group| settings.set.policy_of(group).name == Policy::Jobs.name();
+    if settings.host != Host::User && groups.any(jobs) {
+        let cause = "only the user host takes jobs of the program";
+        return Err(Error::usage(cause, "leave the host out, or use another policy"));
+    }
+    Ok(())
 }
 
 /// The last CPU that this program may use.

@@ -78,6 +78,7 @@ impl SchedulingGroup {
     pub(crate) fn add_to(self, set: &TaskSet) -> Result<TaskSet, Error> {
         let kind = "group";
         let name = &self.name;
+        self.policy.register()?;
         let (period, budget) = (ns(kind, name, self.period)?, ns(kind, name, self.budget)?);
         let find = |parent: &String| find_group(set, parent).map_err(|e| of(kind, name, e));
         let parent = self.parent.as_ref().map(find).transpose()?;

@@ -5,6 +5,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use punctual_host_user::TaskJobs;
 use punctual_session::results::TaskResult;
 use punctual_session::{Suspension, SuspensionError};
 use punctual_trace::TaskEnd;
@@ -115,6 +116,16 @@ impl<T> TaskHandle<T> {
     /// The run has ended; a host that ends tasks with the run only.
     pub fn stop(&self) -> Result<(), Error> {
         self.remote.stop()
+    }
+
+    /// What adds jobs to the task, whose group is under [`Policy::Jobs`](crate::Policy::Jobs). One
+    /// part of the program has it: it can be taken once.
+    ///
+    /// # Errors
+    /// It was taken before (EBUSY); another policy. The run or the task has ended.
+    pub fn jobs(&self) -> Result<TaskJobs, Error> {
+        let place = self.remote.place()?;
+        self.remote.ask(|answer| Request::TaskJobs(place, answer))?
     }
 
     /// Changes the task's budget, from its next release on, if the set still fits then.

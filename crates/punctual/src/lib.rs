@@ -127,6 +127,15 @@ pub mod fifo {
     };
 }
 
+/// Jobs that the program adds to its tasks under [`Policy::Jobs`]: docs/library.md, "Jobs of the
+/// program". Times are CLOCK_MONOTONIC ns, as of [`Time::as_nanos`].
+pub mod jobs {
+    pub use punctual_host_user::{
+        AddedJobEnd, Attribute, JobError, JobEvent, JobEvents, JobParams, JobRefusal, NoEvent,
+        TaskJobs,
+    };
+}
+
 /// What mutexes and condition variables are made of, for locks without guards (libpunctual).
 pub mod raw {
     pub use punctual_host_user::{LendingMutex, LockCeiling, ThreadTask, WaitQueue, Waited};

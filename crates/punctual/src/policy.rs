@@ -1,6 +1,11 @@
 //! Which of the ready tasks runs.
 
 use std::fmt;
+use std::sync::OnceLock;
+
+use punctual_policies::{register, JOBS};
+
+use crate::Error;
 
 /// Which of the ready tasks of a CPU runs; the others wait or are preempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -16,10 +21,13 @@ pub enum Policy {
     /// The larger [`priority`](crate::TaskDraft::priority), the more important; every task needs
     /// one.
     FixedPriority,
+    /// The program adds the jobs of each task, and so is its own allocator: see
+    /// [`TaskHandle::jobs`](crate::TaskHandle::jobs). On the user host only.
+    Jobs,
 }
 
 impl Policy {
-    /// Its name in task-set files: `edf`, `rm`, `dm` or `fp`.
+    /// Its name: in task-set files `edf`, `rm`, `dm` or `fp`; `jobs`, which they do not take.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -27,6 +35,20 @@ impl Policy {
             Policy::RateMonotonic => "rm",
             Policy::DeadlineMonotonic => "dm",
             Policy::FixedPriority => "fp",
+            Policy::Jobs => JOBS.info.name,
+        }
+    }
+
+    /// Makes its name known, before a set has it. Files have no use for `jobs`: nothing would add
+    /// any.
+    ///
+    /// # Errors
+    /// The program has registered another policy of that name.
+    pub(crate) fn register(self) -> Result<(), Error> {
+        static JOBS_KNOWN: OnceLock<Result<(), Error>> = OnceLock::new();
+        match self {
+            Policy::Jobs => JOBS_KNOWN.get_or_init(|| register(&[&JOBS])).clone(),
+            _ => Ok(()),
         }
     }
 }
@@ -44,9 +66,9 @@ mod tests {
 
     #[test]
     fn every_policy_is_in_the_table_of_names() {
-        for policy in
-            [Policy::Edf, Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::FixedPriority]
-        {
+        use Policy::{DeadlineMonotonic, Edf, FixedPriority, Jobs, RateMonotonic};
+        for policy in [Edf, RateMonotonic, DeadlineMonotonic, FixedPriority, Jobs] {
+            policy.register().expect("there is no other policy of its name");
             assert!(punctual_policies::by_name(&policy.to_string()).is_some(), "{policy:?}");
         }
     }

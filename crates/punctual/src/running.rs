@@ -4,10 +4,12 @@ use std::fmt;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
+use punctual_host_user::{Attribute, JobEvents};
 use punctual_session::results::Results;
 use punctual_taskset::TaskSet;
 
 use crate::draft::{Declared, DraftContext, DraftTarget};
+use crate::group::find_group;
 use crate::handle::{Link, TaskHandle};
 use crate::supervisor::{Handle, Request};
 use crate::{Error, RunOutcome, TaskDraft};
@@ -71,6 +73,26 @@ impl Running {
     /// The run has ended by a defect of Punctual.
     pub fn alive(&self) -> Result<Vec<String>, Error> {
         self.supervisor.ask(Request::Alive)
+    }
+
+    /// The ends of the jobs that the program adds to its tasks under
+    /// [`Policy::Jobs`](crate::Policy::Jobs). One part of the program has it: it can be taken once.
+    ///
+    /// # Errors
+    /// It was taken before (EBUSY); no group is under that policy.
+    pub fn job_events(&self) -> Result<JobEvents, Error> {
+        self.supervisor.ask(Request::JobEvents)?
+    }
+
+    /// Orders the jobs of a group (`None`: the top one) under
+    /// [`Policy::Jobs`](crate::Policy::Jobs) by one to four attributes, the most important one
+    /// first, from now on. Before that the larger priority comes first.
+    ///
+    /// # Errors
+    /// There is no such group, or it has another policy; no attribute, or one twice.
+    pub fn order_jobs(&self, group: Option<&str>, by: &[Attribute]) -> Result<(), Error> {
+        let group = group.map(|name| find_group(&self.set, name)).transpose()?;
+        self.supervisor.ask(|answer| Request::OrderJobs(group, by.to_vec(), answer))?
     }
 
     /// Ends the run and restores the machine: commands are killed, adopted processes regain their

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use punctual_host_user::{Attribute, JobEvents, TaskJobs};
 use punctual_session as session;
 use punctual_session::results::Results;
 use punctual_session::{Entry, StartOutcome};
@@ -35,6 +36,12 @@ pub(crate) enum Request {
     Change(usize, TaskChange, Sender<Result<(), Error>>),
     /// A thread of the program is to become a task on this CPU.
     PrepareEntry(DomainId, Sender<Result<Entry, Error>>),
+    /// What adds jobs to the task at this place.
+    TaskJobs(usize, Sender<Result<TaskJobs, Error>>),
+    /// The ends of those jobs.
+    JobEvents(Sender<Result<JobEvents, Error>>),
+    /// The order of a group of such tasks.
+    OrderJobs(Option<usize>, Vec<Attribute>, Sender<Result<(), Error>>),
     WhenDone(Sender<()>),
     Results(Sender<Results>),
     Alive(Sender<Vec<String>>),
@@ -213,6 +220,11 @@ impl Supervisor {
             }
             Request::PrepareEntry(domain, answer) => {
                 drop(answer.send(self.running.prepare_entry(domain)))
+            }
+            Request::TaskJobs(place, answer) => drop(answer.send(self.running.task_jobs(place))),
+            Request::JobEvents(answer) => drop(answer.send(self.running.job_events())),
+            Request::OrderJobs(group, by, answer) => {
+                drop(answer.send(self.running.order_jobs(group, &by)))
             }
             Request::WhenDone(answer) => self.when_done.push(answer),
             Request::Results(answer) => drop(answer.send(self.running.results())),

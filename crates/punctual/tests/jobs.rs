@@ -1,0 +1,333 @@
+//! Programs that are their own allocators: jobs added to tasks, their ends, and the allocators of
+//! RED-Linux, Figs. 3 to 5.
+
+mod common;
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::{Duration, Instant};
+
+use common::{execute, start, turn, MS};
+use punctual::jobs::{
+    AddedJobEnd, Attribute, JobError, JobEvent, JobEvents, JobParams, JobRefusal, NoEvent, TaskJobs,
+};
+use punctual::{
+    ErrorKind, Host, Policy, Punctual, Running, SchedulingGroup, Task, TaskDraft, TaskHandle, Time,
+};
+use punctual_test_support::{Scratch, LIVENESS};
+use punctual_trace::{kind, Trace};
+
+const HIGH: i64 = 2;
+const MIDDLE: i64 = 1;
+const LOW: i64 = 0;
+const NS: u64 = 1_000_000;
+
+/// Executes so long in each of its jobs.
+fn each_job(time: Duration) -> impl FnOnce(&Task<'_>) + Send {
+    move |task| {
+        for _ in task.releases() {
+            execute(time);
+        }
+    }
+}
+
+fn job(start: u64, finish: u64, budget: u64, priority: i64) -> JobParams {
+    JobParams { start, finish, budget, priority }
+}
+
+/// In so many ms.
+fn soon(ms: u64) -> u64 {
+    Time::now().as_nanos() + ms * NS
+}
+
+fn next(events: &mut JobEvents) -> JobEvent {
+    events.next(soon(LIVENESS.as_millis() as u64)).expect("jobs end")
+}
+
+/// Adds a task that executes so long in each of its jobs.
+fn add(draft: TaskDraft<&Running>, time: Duration) -> (TaskHandle<()>, TaskJobs) {
+    let task = draft.spawn(each_job(time)).expect("it fits");
+    let jobs = task.jobs().expect("nothing has it");
+    (task, jobs)
+}
+
+/// A set with two tasks whose jobs the program adds, in this program's hands.
+struct Allocator {
+    running: Running,
+    events: JobEvents,
+    task: TaskJobs,
+    other: TaskJobs,
+}
+
+impl Allocator {
+    /// `task`: 12 ms in 40 ms; `other`: so much in 80 ms. They execute so long in each job.
+    fn start(
+        trace: &str,
+        other_budget: Duration,
+        [time, other_time]: [Duration; 2],
+    ) -> Option<Allocator> {
+        let running = start(|set| set.policy(Policy::Jobs).overload().trace(trace))?;
+        let events = running.job_events().expect("nothing has it");
+        let (_, task) = add(running.task("task").period(40 * MS).budget(12 * MS), time);
+        let other = running.task("other").period(80 * MS).budget(other_budget);
+        let (_, other) = add(other, other_time);
+        Some(Allocator { running, events, task, other })
+    }
+}
+
+/// A job of a trace: start, finish, budget, priority, kind of end, used.
+type Traced = (u64, u64, u64, i64, u32, u64);
+
+/// The jobs of a trace that have ended, by task. No job was selected while another task that was
+/// not suspended had a more important one.
+fn jobs_of(trace: &str) -> HashMap<u32, Vec<Traced>> {
+    let file = std::fs::File::open(trace).expect("it was written");
+    let records = Trace::read(&mut std::io::BufReader::new(file)).expect("it is whole").records;
+    let ends = kind::EVENT + 1..=kind::EVENT + 5;
+    let of_task: HashMap<u64, u32> =
+        records.iter().filter(|r| ends.contains(&r.kind)).map(|r| (r.a, r.small)).collect();
+    let mut all = HashMap::<u32, Vec<Traced>>::new();
+    let mut in_flight = HashMap::<u32, (u64, u64, u64, i64)>::new();
+    let mut suspended = Vec::new();
+    for pair in records.windows(2) {
+        let (record, then) = (&pair[0], &pair[1]);
+        match record.kind {
+            kind::JOB_ADD => {
+                assert_eq!(then.kind, kind::JOB_ADD_2);
+                let job = (record.a, record.b, then.time, then.a as i64);
+                assert_eq!(in_flight.insert(record.small, job), None, "one job at a time");
+            }
+            kind::TASK_BLOCKED => suspended.push(record.small),
+            kind::TASK_READY => suspended.retain(|&task| task != record.small),
+            kind::SELECTED => {
+                let Some(task) = of_task.get(&record.a) else { continue };
+                let Some(selected) = in_flight.get(task) else { continue };
+                let waiting = in_flight.iter().filter(|(other, _)| !suspended.contains(other));
+                let first = waiting.map(|(_, job)| job.3).max();
+                assert!(first <= Some(selected.3), "{selected:?} of {in_flight:?}");
+            }
+            end if ends.contains(&end) => {
+                let Some((start, finish, budget, priority)) = in_flight.remove(&record.small)
+                else {
+                    continue;
+                };
+                let job = (start, finish, budget, priority, end - kind::EVENT, record.b);
+                all.entry(record.small).or_default().push(job);
+            }
+            _ => {}
+        }
+    }
+    all
+}
+
+#[test]
+fn figures_3_and_4_run_the_optional_part_in_what_the_mandatory_one_left() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
+    let Some(mut a) = Allocator::start(&trace, 10 * MS, [3 * MS, 5 * MS]) else { return };
+    let (period, budget) = (40 * NS, 12 * NS);
+    let begin = soon(100);
+    let mut j = job(begin, begin + period, budget, HIGH);
+    let mut middle = job(begin, begin + 2 * period, 10 * NS, MIDDLE);
+    a.task.add(&j, 1).expect("there is room");
+    a.other.add(&middle, 2).expect("there is room");
+    let mut is_optional = false;
+    let mut optional = 0;
+    while optional < 10 {
+        let event = next(&mut a.events);
+        assert!(!matches!(event.end, AddedJobEnd::Refused(_)), "{event:?}");
+        if event.cookie == 2 {
+            middle.start += 2 * period;
+            middle.finish += 2 * period;
+            a.other.add(&middle, 2).expect("there is room");
+            continue;
+        }
+        if is_optional {
+            optional += 1;
+            j.start += period;
+            j.finish = j.start + period;
+            j.budget = budget;
+            j.priority = HIGH;
+        } else {
+            j.budget = event.remaining;
+            j.priority = LOW;
+        }
+        is_optional = !is_optional;
+        a.task.add(&j, 1).expect("there is room");
+    }
+    assert_eq!(a.events.take_dropped(), 0);
+    a.running.stop().expect("it stops");
+    let jobs = jobs_of(&trace);
+    let parts = jobs.values().find(|jobs| jobs.iter().any(|job| job.3 == HIGH)).expect("it ran");
+    let both = parts.windows(2).filter(|pair| (pair[0].3, pair[1].3) == (HIGH, LOW));
+    let mut completed = 0;
+    for pair in both.clone() {
+        let ((start, finish, _, _, end, used), optional) = (pair[0], pair[1]);
+        assert_eq!((optional.0, optional.1), (start, finish), "in the same period");
+        assert!(optional.2 <= (budget - used.min(budget)) * 26 / 25, "{pair:?}");
+        completed += u32::from(end == kind::event::COMPLETED);
+    }
+    assert!(both.count() >= 5 && completed > 0, "{parts:?}");
+    let mandatory: Vec<u64> = parts.iter().filter(|job| job.3 == HIGH).map(|job| job.0).collect();
+    assert!(mandatory.windows(2).all(|pair| (pair[1] - pair[0]) % period == 0), "{mandatory:?}");
+}
+
+#[test]
+fn figure_5_promotes_a_job_that_the_low_band_did_not_complete() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
+    let Some(mut a) = Allocator::start(&trace, 30 * MS, [8 * MS, 28 * MS]) else { return };
+    let (period, budget, promotion) = (40 * NS, 12 * NS, 20 * NS);
+    let begin = soon(100);
+    let mut at = begin;
+    let mut middle = job(begin, begin + 2 * period, 30 * NS, MIDDLE);
+    a.task.add(&job(at, at + promotion, budget, LOW), 1).expect("there is room");
+    a.other.add(&middle, 2).expect("there is room");
+    let (mut promoted, mut is_promoted) = (0, false);
+    while promoted < 5 {
+        let event = next(&mut a.events);
+        assert!(!matches!(event.end, AddedJobEnd::Refused(_)), "{event:?}");
+        if event.cookie == 2 {
+            middle.start += 2 * period;
+            middle.finish += 2 * period;
+            a.other.add(&middle, 2).expect("there is room");
+            continue;
+        }
+        let j = if is_promoted || event.end == AddedJobEnd::Completed {
+            is_promoted = false;
+            at += period;
+            job(at, at + promotion, budget, LOW)
+        } else {
+            is_promoted = true;
+            promoted += 1;
+            job(at + promotion, at + period, event.remaining, HIGH)
+        };
+        a.task.add(&j, 1).expect("there is room");
+    }
+    a.running.stop().expect("it stops");
+    let jobs = jobs_of(&trace);
+    let bands = jobs.values().find(|jobs| jobs.iter().any(|job| job.3 == HIGH)).expect("it ran");
+    let both = bands.windows(2).filter(|pair| (pair[0].3, pair[1].3) == (LOW, HIGH));
+    for pair in both.clone() {
+        let (low, high) = (pair[0], pair[1]);
+        assert_eq!(low.4, kind::event::EXPIRED);
+        assert_eq!((high.0, high.1), (low.1, low.0 + period), "from the promotion on");
+    }
+    assert!(both.count() > 0, "{bands:?}");
+}
+
+/// A task of 40 ms and 12 ms whose jobs the program adds, alone in its set.
+fn single() -> Option<(Running, JobEvents, TaskHandle<()>, TaskJobs)> {
+    let running = start(|set| set.policy(Policy::Jobs))?;
+    let events = running.job_events().expect("nothing has it");
+    let (task, jobs) = add(running.task("task").period(40 * MS).budget(12 * MS), MS);
+    Some((running, events, task, jobs))
+}
+
+#[test]
+fn what_a_call_can_refuse_it_does_and_the_dispatcher_refuses_the_rest_by_an_event() {
+    let _turn = turn();
+    let Some((running, mut events, task, mut jobs)) = single() else { return };
+    assert_eq!(running.job_events().unwrap_err().errno, Some(libc::EBUSY));
+    assert_eq!(task.jobs().unwrap_err().errno, Some(libc::EBUSY));
+    assert_eq!(events.next(0), Err(NoEvent::TimedOut));
+    let at = soon(10_000);
+    assert_eq!(jobs.add(&job(at, at, NS, 0), 0), Err(JobError::Invalid));
+    assert_eq!(jobs.add(&job(at, at + 41 * NS, NS, 0), 0), Err(JobError::Invalid));
+    assert_eq!(jobs.add(&job(at, at + 40 * NS, 13 * NS, 0), 0), Err(JobError::Quota));
+    let first = jobs.add(&job(at, at + 40 * NS, NS, 0), 7).expect("there is room");
+    let second = jobs.add(&job(at, at + 40 * NS, NS, 0), 8).expect("there is room");
+    let event = next(&mut events);
+    assert_eq!((event.id, event.cookie), (second, 8));
+    assert_eq!(event.end, AddedJobEnd::Refused(JobRefusal::Busy));
+    jobs.cancel(first).expect("there is room");
+    // As poll sees it.
+    let mut fd = libc::pollfd { fd: events.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, valid for the call.
+    let ready = unsafe { libc::poll(&mut fd, 1, LIVENESS.as_millis() as i32) };
+    assert_eq!(ready, 1);
+    let event = next(&mut events);
+    assert_eq!((event.id, event.end, event.used), (first, AddedJobEnd::Cancelled, 0));
+    assert_eq!(event.remaining, NS);
+    running.stop().expect("it stops");
+    assert_eq!(jobs.add(&job(at, at + NS, NS, 0), 0), Err(JobError::Over));
+    assert_eq!(events.next(u64::MAX), Err(NoEvent::Over));
+    assert_eq!(events.next(0), Err(NoEvent::Over));
+}
+
+#[test]
+fn a_thread_that_waits_for_a_job_ends_when_it_is_asked_to() {
+    let _turn = turn();
+    for first in [false, true] {
+        let Some((running, mut events, task, mut jobs)) = single() else { return };
+        if first {
+            let at = soon(10);
+            jobs.add(&job(at, at + 40 * NS, 12 * NS, 0), 0).expect("there is room");
+            next(&mut events);
+        }
+        task.stop().expect("it runs");
+        let began = Instant::now();
+        let end = task.wait();
+        assert!(began.elapsed() < LIVENESS, "{end:?}");
+        running.stop().expect("it stops");
+    }
+}
+
+#[test]
+fn an_allocator_with_a_budget_of_its_own_serves_a_group() {
+    let _turn = turn();
+    let Some(running) = start(|set| {
+        let group = SchedulingGroup::new("jobs", 20 * MS, 8 * MS);
+        let set = set.policy(Policy::FixedPriority).overload();
+        set.group(group.policy(Policy::Jobs).priority(1))
+    }) else {
+        return;
+    };
+    let mut events = running.job_events().expect("nothing has it");
+    let task = running.task("task").group("jobs").period(40 * MS).budget(6 * MS);
+    let (_, mut jobs) = add(task, 2 * MS);
+    let allocator = running.task("allocator").period(20 * MS).budget(2 * MS).priority(9);
+    let ends = allocator.enter(|_| {
+        let mut at = soon(50);
+        let mut ends = Vec::new();
+        while ends.len() < 10 {
+            jobs.add(&job(at, at + 40 * NS, 6 * NS, 0), ends.len() as u64).expect("there is room");
+            ends.push(next(&mut events));
+            at += 40 * NS;
+        }
+        ends
+    });
+    let ends = ends.expect("it fits");
+    assert!(ends.iter().enumerate().all(|(n, end)| end.cookie == n as u64), "{ends:?}");
+    assert!(ends.iter().any(|end| end.end == AddedJobEnd::Completed), "{ends:?}");
+    running.stop().expect("it stops");
+}
+
+#[test]
+fn a_group_is_ordered_while_it_runs() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
+    let Some(mut a) = Allocator::start(&trace, 12 * MS, [3 * MS, 3 * MS]) else { return };
+    let order = |by: &[Attribute]| a.running.order_jobs(None, by);
+    assert!(order(&[]).is_err());
+    assert!(order(&[Attribute::Finish, Attribute::Finish]).is_err());
+    assert!(a.running.order_jobs(Some("none"), &[Attribute::Finish]).is_err());
+    order(&[Attribute::Finish, Attribute::Priority]).expect("it takes an order");
+    let at = soon(100);
+    a.task.add(&job(at, at + 40 * NS, 12 * NS, HIGH), 1).expect("there is room");
+    a.other.add(&job(at, at + 30 * NS, 12 * NS, LOW), 2).expect("there is room");
+    let ends = [next(&mut a.events), next(&mut a.events)];
+    assert_eq!(ends.map(|end| end.cookie), [2, 1], "{ends:?}");
+    a.running.stop().expect("it stops");
+}
+
+#[test]
+fn only_the_user_host_takes_jobs_of_the_program() {
+    let set = Punctual::on_cpu(0).policy(Policy::Jobs).host(Host::Kernel);
+    let error = set.admit().unwrap_err();
+    assert_eq!(error.kind, ErrorKind::Usage);
+    assert!(error.cause.contains("only the user host"), "{error}");
+}
