@@ -56,12 +56,17 @@ struct punctual_cond;
 struct punctual_sem;
 struct punctual_barrier;
 
+/* Jobs that the program adds to a task, and the ends of all such jobs of a set. */
+struct punctual_jobs;
+struct punctual_job_events;
+
 /* Which of the ready tasks of a CPU runs. */
 enum {
 	PUNCTUAL_EDF, /* earliest deadline first */
 	PUNCTUAL_RM,  /* the shorter the period, the more important */
 	PUNCTUAL_DM,  /* the shorter the relative deadline, the more important */
-	PUNCTUAL_FP   /* the larger the priority, the more important */
+	PUNCTUAL_FP,  /* the larger the priority, the more important */
+	PUNCTUAL_JOBS /* the program adds the jobs of each task: punctual_jobs_open(3) */
 };
 
 /* Admit tasks that do not fit, too: deadlines may then be missed, and ordinary programs starve. */
@@ -335,6 +340,56 @@ struct punctual_sem_attr {
 };
 
 #define PUNCTUAL_SEM_ATTR_INIT { sizeof(struct punctual_sem_attr), 0, 0 }
+
+/* A job that the program adds to a task. */
+struct punctual_job_attr {
+	size_t size;      /* of this structure */
+	uint64_t start;   /* not before, by punctual_clock(3) */
+	uint64_t finish;  /* not at or after; at most the task's period after the start */
+	uint64_t budget;  /* execution time, at most the task's */
+	int64_t priority; /* larger first */
+	uint64_t cookie;  /* comes back with its end */
+};
+
+#define PUNCTUAL_JOB_ATTR_INIT { sizeof(struct punctual_job_attr), 0, 0, 0, 0, 0 }
+
+/* How a job that the program added ended. */
+enum {
+	PUNCTUAL_JOB_COMPLETED, /* its task called punctual_wait_period(3) */
+	PUNCTUAL_JOB_EXHAUSTED, /* its budget was used up */
+	PUNCTUAL_JOB_EXPIRED,   /* its finish came */
+	PUNCTUAL_JOB_CANCELLED, /* punctual_job_cancel(3) */
+	PUNCTUAL_JOB_TASK_GONE, /* its task ended */
+	PUNCTUAL_JOB_REFUSED    /* the dispatcher did not take it, for the reason in error */
+};
+
+/* The end of a job that the program added. */
+struct punctual_job_event {
+	size_t size;        /* of this structure */
+	uint64_t at;        /* when, by punctual_clock(3) */
+	uint64_t job;       /* its number */
+	uint64_t cookie;    /* as the program gave it */
+	uint64_t used;      /* its execution time */
+	uint64_t remaining; /* what is left of its budget for other jobs of the task */
+	uint64_t dropped;   /* events that are missing since the last one: its reader was late */
+	uint32_t end;       /* PUNCTUAL_JOB_COMPLETED, ... */
+	/*
+	 * Of a job that was refused: -EBUSY its task has a job; -EDQUOT more than what is left of
+	 * the task's budget in this period; -EINVAL its finish is after that period; -ESRCH its
+	 * task has ended; -EIO another reason. Else 0.
+	 */
+	int32_t error;
+};
+
+#define PUNCTUAL_JOB_EVENT_INIT { sizeof(struct punctual_job_event), 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* What orders the jobs of a group under PUNCTUAL_JOBS. */
+enum {
+	PUNCTUAL_ORDER_START,   /* the earlier start first */
+	PUNCTUAL_ORDER_FINISH,  /* the earlier finish first */
+	PUNCTUAL_ORDER_BUDGET,  /* the smaller remaining budget first */
+	PUNCTUAL_ORDER_PRIORITY /* the larger priority first */
+};
 
 /*
  * punctual_version - the version of the library
@@ -1347,6 +1402,151 @@ int punctual_barrier_wait(struct punctual_barrier *barrier);
  * EBADF barrier is no barrier
  */
 int punctual_barrier_wait_until(struct punctual_barrier *barrier, uint64_t until);
+
+/*
+ * punctual_jobs_open - be the allocator of a task
+ *
+ * For a task in a group under PUNCTUAL_JOBS, which has no releases of its own: it executes on the
+ * jobs that the program adds, one at a time. Its punctual_wait_period(3) ends the job as completed
+ * and waits for the next one. The period and budget of the task bound its jobs: those that start
+ * within a period of the first one share one budget, and the first that starts later begins the
+ * next. It can be opened once for each task. Any thread may use it, one at a time.
+ *
+ * Errors:
+ * EBUSY it was opened before
+ * EINVAL the task is under another policy
+ * ESRCH the task has ended
+ * ECANCELED its set was closed
+ * EMFILE 1,024 are open
+ * EBADF task is no task
+ * EFAULT jobs is NULL
+ */
+int punctual_jobs_open(struct punctual_task *task, struct punctual_jobs **jobs);
+
+/*
+ * punctual_jobs_close - stop adding jobs to a task
+ *
+ * Jobs that were added stay. It cannot be opened again.
+ *
+ * Errors:
+ * EBADF jobs is not open
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_jobs_close(struct punctual_jobs *jobs);
+
+/*
+ * punctual_jobs_order - order the jobs of a group
+ *
+ * By one to four attributes, PUNCTUAL_ORDER_START and the following, the most important one first,
+ * from now on; before that by priority. The group is under PUNCTUAL_JOBS; NULL: the tasks that are
+ * in no group.
+ *
+ * Errors:
+ * EINVAL count is not 1 to 4; an attribute is unknown, or named twice; the group has another policy
+ * ENOENT there is no such group
+ * ECANCELED the set was closed
+ * EBADF set is no set
+ * EFAULT by is NULL
+ */
+int punctual_jobs_order(struct punctual *set, const char *group, const uint32_t *by, size_t count);
+
+/*
+ * punctual_job_add - add a job to a task
+ *
+ * Does not wait for the dispatcher. The end of the job comes as one event, punctual_job_event(3),
+ * also where the dispatcher refuses it because of the task's other jobs. A start gone by is now;
+ * a job whose finish has gone by, or without a budget, ends at once. Stores the number of the job
+ * in number, unless that is NULL.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EINVAL the finish is not after the start, or more than a period after it
+ * EDQUOT the budget is more than that of the task
+ * EAGAIN the dispatcher has not taken 16 requests of the task
+ * ECANCELED the task has ended, or its set was closed
+ * E2BIG job has values that this version does not know
+ * EBADF jobs is not open
+ * EBUSY another thread uses it at this moment
+ * EFAULT job is NULL
+ */
+int punctual_job_add(struct punctual_jobs *jobs, const struct punctual_job_attr *job,
+		     uint64_t *number);
+
+/*
+ * punctual_job_cancel - cancel a job that was added
+ *
+ * Unless it has ended by then: its event says which. Does not wait for the dispatcher.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EAGAIN the dispatcher has not taken 16 requests of the task
+ * ECANCELED the task has ended, or its set was closed
+ * EBADF jobs is not open
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_job_cancel(struct punctual_jobs *jobs, uint64_t number);
+
+/*
+ * punctual_job_events_open - receive the ends of all jobs that the program adds to a set
+ *
+ * It can be opened once for each set. Any thread may use it, one at a time: a task, too, which then
+ * has a budget for that.
+ *
+ * Errors:
+ * EBUSY it was opened before
+ * EINVAL no group of the set is under PUNCTUAL_JOBS
+ * ECANCELED the set was closed
+ * EMFILE 1,024 are open
+ * EBADF set is no set
+ * EFAULT events is NULL
+ */
+int punctual_job_events_open(struct punctual *set, struct punctual_job_events **events);
+
+/*
+ * punctual_job_events_close - stop receiving the ends of jobs
+ *
+ * It cannot be opened again.
+ *
+ * Errors:
+ * EBADF events is not open
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_job_events_close(struct punctual_job_events *events);
+
+/*
+ * punctual_job_events_fd - a descriptor for poll
+ *
+ * It is readable while there is an event, and when the set was closed. It is events' own: do not
+ * read or close it.
+ *
+ * Returns the descriptor.
+ *
+ * Errors:
+ * EBADF events is not open
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_job_events_fd(struct punctual_job_events *events);
+
+/*
+ * punctual_job_event - the end of the next job
+ *
+ * Waits for it until the time until at most; UINT64_MAX: for ever; 0: not at all. Events come in
+ * order for each CPU. 1,024 of each CPU are kept; what finds no room is counted in dropped.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT there is none
+ * ECANCELED the set was closed, and its events were read
+ * EINVAL the size of event is no such structure's
+ * EBADF events is not open
+ * EBUSY another thread uses it at this moment
+ * EFAULT event is NULL
+ */
+int punctual_job_event(struct punctual_job_events *events, struct punctual_job_event *event,
+		       uint64_t until);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
-//! Handles of FIFO ends, which real-time tasks look up: an array, whose slots are used again, with
-//! a generation each. One atomic instruction finds that a handle is good and takes its end; another
-//! thread that has it, or an interrupted call below a signal handler, is found too. Nothing waits.
+//! Handles of ends of FIFOs and the like, which real-time tasks look up: an array, whose slots are
+//! used again, with a generation each. One atomic instruction finds that a handle is good and takes
+//! its end; another thread that has it, or an interrupted call below a signal handler, is found
+//! too. Nothing waits.
 
 use std::cell::UnsafeCell;
 use std::marker::PhantomData;

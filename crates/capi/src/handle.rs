@@ -23,6 +23,8 @@ pub enum HandleKind {
     Cond = 0x57,
     Sem = 0x58,
     Barrier = 0x59,
+    Jobs = 0x5a,
+    JobEvents = 0x5b,
 }
 
 /// Objects of a kind that are kept in an array, for calls that real-time tasks make: as many as

@@ -7,6 +7,7 @@ use std::mem::{offset_of, size_of};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use punctual::jobs::{AddedJobEnd, JobRefusal};
 use punctual::TaskEnd;
 
 use crate::barrier::*;
@@ -16,6 +17,7 @@ use crate::error::*;
 use crate::fifo::*;
 use crate::fifo_end::*;
 use crate::group::*;
+use crate::job::*;
 use crate::mutex::*;
 use crate::mutex_table::HandleOfMutex;
 use crate::observer::{CReport, DROPPED, ENDED, MISSED, OVERRAN, PERIOD, WARNING};
@@ -75,6 +77,10 @@ types! {
     CMutexAttr = "struct punctual_mutex_attr",
     CSemAttr = "struct punctual_sem_attr",
     CSpread = "struct punctual_spread",
+    HandleOfJobs = "struct punctual_jobs",
+    HandleOfJobEvents = "struct punctual_job_events",
+    CJobAttr = "struct punctual_job_attr",
+    CJobEvent = "struct punctual_job_event",
     CTaskChange = "struct punctual_task_change",
     CTaskStats = "struct punctual_task_stats",
     CSetStats = "struct punctual_stats",
@@ -196,6 +202,15 @@ fn the_header_declares_what_is_here() {
         punctual_fifo_writer_open as unsafe extern "C" fn(_, _, _) -> _,
         punctual_fifo_writer_ready as extern "C" fn(_, _) -> _,
         punctual_is_over as extern "C" fn() -> _,
+        punctual_job_add as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_job_cancel as extern "C" fn(_, _) -> _,
+        punctual_job_event as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_job_events_close as extern "C" fn(_) -> _,
+        punctual_job_events_fd as extern "C" fn(_) -> _,
+        punctual_job_events_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_jobs_close as extern "C" fn(_) -> _,
+        punctual_jobs_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_jobs_order as unsafe extern "C" fn(_, _, _, _) -> _,
         punctual_last_error as extern "C" fn() -> _,
         punctual_mutex_consistent as extern "C" fn(_) -> _,
         punctual_mutex_create as unsafe extern "C" fn(_) -> _,
@@ -251,6 +266,8 @@ fn the_header_declares_what_is_here() {
         CFifoAttr { size, capacity, flags, reserved }
         CFifoInfo { size, capacity, used, flags, in_use, sole_writer, sole_reader }
         CMutexAttr { size, flags, reserved, ceiling_deadline, ceiling_priority }
+        CJobAttr { size, start, finish, budget, priority, cookie }
+        CJobEvent { size, at, job, cookie, used, remaining, dropped, end, error }
         CSemAttr { size, units, maximum }
         CTaskChange { size, period, budget, deadline, priority, flags, reserved }
         CSpread { count, median, p99, worst }
@@ -282,7 +299,13 @@ fn the_header_declares_what_is_here() {
         writeln!(lines, "_Static_assert({name} == {flag}, \"{name}\");").expect("it grows");
     }
     let constants = [
-        ["PUNCTUAL_EDF", "PUNCTUAL_RM", "PUNCTUAL_DM", "PUNCTUAL_FP"].as_slice(),
+        ["PUNCTUAL_EDF", "PUNCTUAL_RM", "PUNCTUAL_DM", "PUNCTUAL_FP", "PUNCTUAL_JOBS"].as_slice(),
+        &[
+            "PUNCTUAL_ORDER_START",
+            "PUNCTUAL_ORDER_FINISH",
+            "PUNCTUAL_ORDER_BUDGET",
+            "PUNCTUAL_ORDER_PRIORITY",
+        ],
         &["PUNCTUAL_CARRY", "PUNCTUAL_SKIP", "PUNCTUAL_BACKGROUND", "PUNCTUAL_SIGNAL"],
     ];
     for (number, name) in constants.iter().flat_map(|names| names.iter().enumerate()) {
@@ -298,6 +321,17 @@ fn the_header_declares_what_is_here() {
         ("PUNCTUAL_REFUSED", TaskEnd::Refused),
     ];
     for (name, (number, _)) in ends.map(|(name, end)| (name, number_of(&end))) {
+        writeln!(lines, "_Static_assert({name} == {number}, \"{name}\");").expect("it grows");
+    }
+    let ends = [
+        ("PUNCTUAL_JOB_COMPLETED", AddedJobEnd::Completed),
+        ("PUNCTUAL_JOB_EXHAUSTED", AddedJobEnd::Exhausted),
+        ("PUNCTUAL_JOB_EXPIRED", AddedJobEnd::Expired),
+        ("PUNCTUAL_JOB_CANCELLED", AddedJobEnd::Cancelled),
+        ("PUNCTUAL_JOB_TASK_GONE", AddedJobEnd::TaskGone),
+        ("PUNCTUAL_JOB_REFUSED", AddedJobEnd::Refused(JobRefusal::Busy)),
+    ];
+    for (name, (number, _)) in ends.map(|(name, end)| (name, number_of_job_end(end))) {
         writeln!(lines, "_Static_assert({name} == {number}, \"{name}\");").expect("it grows");
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -19,6 +19,7 @@ mod fifo_end;
 mod fork;
 mod group;
 mod handle;
+mod job;
 mod lock_error;
 mod mutex;
 mod mutex_table;

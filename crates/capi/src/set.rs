@@ -47,9 +47,14 @@ unsafe impl Plain for SetAttr {
 
 /// PUNCTUAL_OVERLOAD
 pub const OVERLOAD: u32 = 1;
-/// By number: PUNCTUAL_EDF, PUNCTUAL_RM, PUNCTUAL_DM, PUNCTUAL_FP.
-pub const POLICIES: [Policy; 4] =
-    [Policy::Edf, Policy::RateMonotonic, Policy::DeadlineMonotonic, Policy::FixedPriority];
+/// By number: PUNCTUAL_EDF, PUNCTUAL_RM, PUNCTUAL_DM, PUNCTUAL_FP, PUNCTUAL_JOBS.
+pub const POLICIES: [Policy; 5] = [
+    Policy::Edf,
+    Policy::RateMonotonic,
+    Policy::DeadlineMonotonic,
+    Policy::FixedPriority,
+    Policy::Jobs,
+];
 /// More than any machine has.
 const CPUS: usize = 1 << 16;
 
@@ -71,7 +76,7 @@ pub unsafe extern "C" fn punctual_open(attr: *const SetAttr, set: *mut *mut Hand
 pub fn policy(number: u32) -> Result<Policy, Error> {
     POLICIES.get(number as usize).copied().ok_or_else(|| {
         let cause = format!("there is no policy {number}");
-        error(libc::EINVAL, cause, "use PUNCTUAL_EDF, _RM, _DM or _FP")
+        error(libc::EINVAL, cause, "use PUNCTUAL_EDF, _RM, _DM, _FP or _JOBS")
     })
 }
 

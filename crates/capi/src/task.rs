@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use punctual::jobs::TaskJobs;
 use punctual::{Error, Overrun, Parameters, Running, TaskDraft, TaskEnd, TaskHandle, TaskResult};
 
 use crate::current;
@@ -92,11 +93,16 @@ pub trait AnyTask: Send + Sync {
     fn suspend(&self) -> Result<(), Error>;
     fn resume(&self) -> Result<(), Error>;
     fn results(&self) -> Result<TaskResult, Error>;
+    fn jobs(&self) -> Result<TaskJobs, Error>;
 }
 
 impl<T: Send> AnyTask for TaskHandle<T> {
     fn wait(&self) -> TaskEnd {
         TaskHandle::wait(self)
+    }
+
+    fn jobs(&self) -> Result<TaskJobs, Error> {
+        TaskHandle::jobs(self)
     }
 
     fn stop(&self) -> Result<(), Error> {

@@ -110,6 +110,11 @@ fn an_observer_is_called_with_each_period_and_end_in_order() {
 }
 
 #[test]
+fn a_program_adds_the_jobs_of_its_tasks() {
+    passes("cc", "jobs.c");
+}
+
+#[test]
 fn fifos_pass_bytes_and_messages() {
     passes("cc", "fifos.c");
 }

@@ -20,6 +20,9 @@
 #define SLOTS 4
 
 static struct punctual *running;
+/* Of a task of it, and of all: they can be opened once. */
+static struct punctual_jobs *running_jobs;
+static struct punctual_job_events *running_events;
 static unsigned char buffer[1 << 16];
 
 static struct {
@@ -32,6 +35,8 @@ static struct {
 	struct punctual_cond *cond[SLOTS];
 	struct punctual_sem *sem[SLOTS];
 	struct punctual_barrier *barrier[SLOTS];
+	struct punctual_jobs *jobs[SLOTS];
+	struct punctual_job_events *events[SLOTS];
 } held;
 
 /* Of a call: 0 or more, or an errno with its text. */
@@ -83,6 +88,13 @@ static void *work(void *argument)
 	return argument;
 }
 
+static void *wait_for_jobs(void *argument)
+{
+	while (punctual_wait_period(NULL) == 0)
+		;
+	return argument;
+}
+
 static void overran(void *argument)
 {
 	(void)argument;
@@ -111,6 +123,14 @@ static void choose(struct stream *in, struct punctual_task_attr *attr)
 		attr->size = stream_below(in, 4) * 40;
 }
 
+/* Of the thread that becomes a task: it would wait for a first job that nothing adds. */
+static uint32_t choose_policy(struct stream *in)
+{
+	uint32_t policy = stream_below(in, 6);
+
+	return policy == PUNCTUAL_JOBS ? UINT32_MAX : policy;
+}
+
 /* Of a task whose releases are waited for. */
 static void choose_thread(struct stream *in, struct punctual_task_attr *attr)
 {
@@ -130,7 +150,7 @@ static void choose_group(struct stream *in, struct punctual_group *group)
 	group->period = stream_byte(in) % 4 ? 5 * MS : stream_number(in);
 	group->budget = stream_byte(in) % 4 ? MS : stream_number(in);
 	group->priority = (int64_t)stream_number(in);
-	group->policy = stream_below(in, 6);
+	group->policy = choose_policy(in);
 	group->cpu = (uint32_t)stream_number(in);
 }
 
@@ -154,7 +174,7 @@ static void call_set(struct stream *in)
 	case 0:
 		attr.cpus = cpus;
 		attr.cpu_count = stream_below(in, 3);
-		attr.policy = stream_below(in, 6);
+		attr.policy = choose_policy(in);
 		attr.flags = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
 		attr.task_limit = stream_byte(in) % 4 ? 0 : (uint32_t)stream_number(in);
 		attr.size = stream_byte(in) % 8 ? sizeof(attr) : stream_below(in, 256);
@@ -202,6 +222,7 @@ static void call_task(struct stream *in)
 	switch (stream_byte(in) % 12) {
 	case 0:
 		choose_thread(in, &attr);
+		attr.group = attr.group ? "b" : NULL;
 		checked(punctual_attach(handle(in, held.set), &attr, room(in, held.task)));
 		break;
 	case 1:
@@ -235,7 +256,10 @@ static void call_task(struct stream *in)
 		checked(punctual_task_join(task, stream_byte(in) % 4 ? &end : NULL));
 		break;
 	case 6:
-		checked(punctual_task_close(handle(in, held.task)));
+		task = handle(in, held.task);
+		/* One that waits for a job does not end by itself. */
+		punctual_task_stop(task);
+		checked(punctual_task_close(task));
 		break;
 	case 7:
 		task = handle(in, held.task);
@@ -470,6 +494,68 @@ static void call_queue(struct stream *in)
 	}
 }
 
+static void choose_job(struct stream *in, struct punctual_job_attr *job)
+{
+	int usual = stream_byte(in) % 4;
+
+	job->start = usual ? punctual_clock() + stream_number(in) % MS : stream_number(in);
+	job->finish = usual > 1 ? job->start + 4 * MS : stream_number(in);
+	job->budget = usual > 2 ? MS / 4 : stream_number(in);
+	job->priority = (int64_t)stream_number(in);
+	job->cookie = stream_number(in);
+	job->size = stream_byte(in) % 16 ? sizeof(*job) : stream_below(in, sizeof(*job));
+}
+
+static void call_jobs(struct stream *in)
+{
+	struct punctual_job_event event = PUNCTUAL_JOB_EVENT_INIT;
+	struct punctual_job_attr job = PUNCTUAL_JOB_ATTR_INIT;
+	struct punctual_jobs *jobs = handle(in, held.jobs);
+	struct punctual_job_events *events = handle(in, held.events);
+	uint32_t by[5];
+	uint64_t number;
+
+	switch (stream_byte(in) % 9) {
+	case 0:
+		checked(punctual_jobs_open(handle(in, held.task), room(in, held.jobs)));
+		break;
+	case 1:
+		if (jobs != running_jobs)
+			checked(punctual_jobs_close(jobs));
+		break;
+	case 2:
+		for (int i = 0; i < 5; i++)
+			by[i] = stream_below(in, 6);
+		checked(punctual_jobs_order(handle(in, held.set), group_names[stream_below(in, 4)],
+					    by, stream_below(in, 6)));
+		break;
+	case 3:
+	case 4:
+		choose_job(in, &job);
+		if (checked(punctual_job_add(jobs, &job, &number)) == 0 && stream_byte(in) % 4 == 0)
+			checked(punctual_job_cancel(jobs, number));
+		break;
+	case 5:
+		checked(punctual_job_cancel(jobs, stream_number(in)));
+		break;
+	case 6:
+		checked(punctual_job_events_open(handle(in, held.set), room(in, held.events)));
+		break;
+	case 7:
+		checked(punctual_job_events_fd(events));
+		if (events != running_events)
+			checked(punctual_job_events_close(events));
+		break;
+	case 8:
+		event.size = stream_byte(in) % 8 ? sizeof(event) : stream_below(in, sizeof(event));
+		if (checked(punctual_job_event(events, &event, soon(in))) == 0) {
+			MUST(event.end <= PUNCTUAL_JOB_REFUSED);
+			MUST((event.end == PUNCTUAL_JOB_REFUSED) == (event.error < 0));
+		}
+		break;
+	}
+}
+
 /* Closes what is held, whatever of it is closed already. */
 static void close_all(void)
 {
@@ -486,6 +572,10 @@ static void close_all(void)
 		punctual_cond_destroy(held.cond[i]);
 		punctual_sem_destroy(held.sem[i]);
 		punctual_barrier_destroy(held.barrier[i]);
+		if (held.jobs[i] != running_jobs)
+			punctual_jobs_close(held.jobs[i]);
+		if (held.events[i] != running_events)
+			punctual_job_events_close(held.events[i]);
 		if (held.set[i] != running)
 			punctual_close(held.set[i]);
 	}
@@ -494,12 +584,32 @@ static void close_all(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	struct punctual_task_attr of = PUNCTUAL_TASK_ATTR_INIT;
+	struct punctual_group group = PUNCTUAL_GROUP_INIT;
+	struct punctual_attr attr = PUNCTUAL_ATTR_INIT;
+	struct punctual_task *task;
+
 	(void)argc;
 	(void)argv;
 	/* scripts/fuzz sets it: named objects of others stay out of it. */
 	MUST(getenv("PUNCTUAL_SHM_DIR"));
-	if (punctual_open(NULL, &running) < 0)
+	/* Tasks of this group are those to which jobs are added. */
+	attr.groups = &group;
+	attr.group_count = 1;
+	group.name = "a";
+	group.period = 5 * MS;
+	group.budget = 2 * MS;
+	group.policy = PUNCTUAL_JOBS;
+	if (punctual_open(&attr, &running) < 0) {
 		printf("no tasks execute here: %s\n", punctual_last_error());
+		return 0;
+	}
+	of.group = "a";
+	of.period = 20 * MS;
+	of.budget = MS;
+	MUST(punctual_task_create(running, &of, wait_for_jobs, NULL, &task) == 0);
+	MUST(punctual_jobs_open(task, &running_jobs) == 0);
+	MUST(punctual_job_events_open(running, &running_events) == 0);
 	return 0;
 }
 
@@ -507,10 +617,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const calls[])(struct stream *) = { call_set, call_task, call_current,
 							  call_fifo, call_end, call_mutex,
-							  call_queue };
+							  call_queue, call_jobs };
 	struct stream in = { data, size };
 
 	held.set[0] = running;
+	held.jobs[0] = running_jobs;
+	held.events[0] = running_events;
 	for (int n = 0; in.left > 0 && n < 32; n++)
 		calls[stream_below(&in, sizeof(calls) / sizeof(*calls))](&in);
 	close_all();

@@ -20,6 +20,8 @@ int main()
 	struct punctual_mutex_attr mutex_attr = PUNCTUAL_MUTEX_ATTR_INIT;
 	struct punctual_sem_attr sem_attr = PUNCTUAL_SEM_ATTR_INIT;
 	struct punctual_task_change change = PUNCTUAL_TASK_CHANGE_INIT;
+	struct punctual_job_attr job = PUNCTUAL_JOB_ATTR_INIT;
+	struct punctual_job_event event = PUNCTUAL_JOB_EVENT_INIT;
 	struct punctual_period period = {};
 
 	struct punctual_group group = PUNCTUAL_GROUP_INIT;
@@ -46,5 +48,7 @@ int main()
 		     punctual_mutex_destroy(mutex) == 0 &&
 		     punctual_sem_create(&sem_attr, &sem) == 0 && punctual_sem_post(sem) == 0 &&
 		     punctual_sem_destroy(sem) == 0;
-	return refused && locks && *punctual_last_error() ? 0 : 1;
+	bool jobs = punctual_job_add(nullptr, &job, nullptr) < 0 &&
+		    punctual_job_event(nullptr, &event, 0) < 0;
+	return refused && locks && jobs && *punctual_last_error() ? 0 : 1;
 }

@@ -46,7 +46,7 @@ static void lists_that_are_none(void)
 	groups[1].parent = "none";
 	FAILS(punctual_open(&attr, &set), ENOENT);
 	groups[1].parent = "g";
-	groups[1].policy = 4;
+	groups[1].policy = PUNCTUAL_JOBS + 1;
 	FAILS(punctual_open(&attr, &set), EINVAL);
 	groups[1].policy = PUNCTUAL_RM;
 	groups[1].budget_group = "n";

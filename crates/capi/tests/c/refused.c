@@ -45,7 +45,7 @@ static void sets_that_cannot_be_opened(void)
 	newer.later = 1;
 	FAILS(punctual_open(&newer.attr, &set), E2BIG);
 	attr = good;
-	attr.policy = 4;
+	attr.policy = PUNCTUAL_JOBS + 1;
 	FAILS(punctual_open(&attr, &set), EINVAL);
 	attr = good;
 	attr.flags = 0x80;
