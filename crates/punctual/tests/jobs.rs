@@ -14,7 +14,7 @@ use punctual::jobs::{
 use punctual::{
     ErrorKind, Host, Policy, Punctual, Running, SchedulingGroup, Task, TaskDraft, TaskHandle, Time,
 };
-use punctual_test_support::{Scratch, LIVENESS};
+use punctual_test_support::{comes_true, Scratch, LIVENESS};
 use punctual_trace::{kind, Trace};
 
 const HIGH: i64 = 2;
@@ -273,6 +273,53 @@ fn a_thread_that_waits_for_a_job_ends_when_it_is_asked_to() {
         assert!(began.elapsed() < LIVENESS, "{end:?}");
         running.stop().expect("it stops");
     }
+}
+
+#[test]
+fn a_program_executes_on_its_jobs_alone() {
+    let _turn = turn();
+    let Some(running) = start(|set| set.policy(Policy::Jobs)) else { return };
+    let mut events = running.job_events().expect("nothing has it");
+    let task = running.task("task").period(100 * MS).budget(20 * MS);
+    let task = task.command(["sh", "-c", "while :; do :; done"]).expect("it fits");
+    let mut jobs = task.jobs().expect("nothing has it");
+    let mut used = 0;
+    for n in 0..5 {
+        let at = soon(50);
+        jobs.add(&job(at, at + 100 * NS, 20 * NS, 0), n).expect("there is room");
+        let event = next(&mut events);
+        assert_eq!(event.cookie, n);
+        used += event.used;
+        std::thread::sleep(Duration::from_nanos((at + 100 * NS).saturating_sub(soon(0))));
+    }
+    let outcome = running.stop().expect("it stops");
+    let figures = &outcome.results.tasks[0];
+    assert!(used > 0, "it executed");
+    // Each period of the results is a job; the first one is not counted.
+    assert!((1..=4).contains(&figures.periods), "{}", figures.periods);
+    assert!(figures.received_ns <= used, "{} of {used}", figures.received_ns);
+}
+
+#[test]
+fn the_end_of_a_task_ends_its_job_and_takes_no_more() {
+    let _turn = turn();
+    let Some(running) = start(|set| set.policy(Policy::Jobs)) else { return };
+    let mut events = running.job_events().expect("nothing has it");
+    let task = running.task("task").period(40 * MS).budget(12 * MS).spawn(|_| ());
+    let task = task.expect("it fits");
+    let mut jobs = task.jobs().expect("nothing has it");
+    let at = soon(10);
+    let first = jobs.add(&job(at, at + 40 * NS, 12 * NS, 0), 0).expect("there is room");
+    let event = next(&mut events);
+    assert_eq!((event.id, event.end), (first, AddedJobEnd::TaskGone));
+    task.wait();
+    let refused = || match jobs.add(&job(at, at + 40 * NS, NS, 0), 1) {
+        Ok(_) => false,
+        Err(e) => e == JobError::Over,
+    };
+    assert!(comes_true(refused));
+    assert_eq!(task.jobs().unwrap_err().errno, Some(libc::ESRCH));
+    running.stop().expect("it stops");
 }
 
 #[test]
