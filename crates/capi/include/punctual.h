@@ -722,6 +722,7 @@ int punctual_task_stats(struct punctual_task *task, struct punctual_task_stats *
  *
  * Errors:
  * EBUSY the set would not fit; nothing was changed
+ * EAGAIN 64 changes wait for the dispatcher; nothing was changed
  * EINVAL a value is out of its range, or change has no size
  * EBADF task is no open task
  * ESRCH the task has ended
@@ -1443,6 +1444,7 @@ int punctual_jobs_close(struct punctual_jobs *jobs);
  *
  * Errors:
  * EINVAL count is not 1 to 4; an attribute is unknown, or named twice; the group has another policy
+ * EAGAIN 64 changes wait for the dispatcher
  * ENOENT there is no such group
  * ECANCELED the set was closed
  * EBADF set is no set

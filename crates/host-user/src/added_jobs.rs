@@ -16,12 +16,14 @@ use punctual_policies::{AddedJob, JobParams, JobRefusal, LocalDispatcher, Releas
 use punctual_taskset::{TaskSet, TaskSpec};
 use rtrb::{Consumer, Producer};
 
+use crate::command_ring::CommandSender;
 use crate::doorbell::Doorbell;
 use crate::engine::{Command, Engine};
 use crate::host::Host;
 use crate::job_events::{AddedJobEnd, JobEvent, JobEvents};
 use crate::member::{Member, MemberKind};
 use crate::reports::touched_ring;
+use crate::start::EngineHandle;
 
 /// Requests of one task that the engine has not taken: it takes all at its next instant.
 const REQUESTS: usize = 16;
@@ -199,7 +201,8 @@ impl Host {
     /// Orders a group (`None`: the top one) under the policy `jobs`, from now on.
     ///
     /// # Errors
-    /// Another policy; not one to four attributes, each once; the dispatcher is behind.
+    /// Another policy; not one to four attributes, each once; EAGAIN: too many changes wait
+    /// for a dispatcher.
     pub fn order_jobs(&mut self, group: Option<usize>, by: &[Attribute]) -> Result<(), Diagnostic> {
         if self.set.policy_of(group).name != JOBS.info.name {
             let cause = format!("the group is not under the policy \"{}\"", JOBS.info.name);
@@ -214,15 +217,12 @@ impl Host {
         order.0[..by.len()].copy_from_slice(by);
         let domain = group.map(|group| self.set.groups[group].domain);
         let number = group.map_or(0, |group| group as u32 + 1);
-        let mut engines = self.engines.iter_mut();
-        if engines.any(|e| domain.is_none_or(|of| e.domain == of) && !e.has_room(1)) {
-            return Err(Diagnostic::machine(
-                "the dispatcher is behind with its commands",
-                "try again",
-            ));
-        }
-        for engine in self.engines.iter_mut().filter(|e| domain.is_none_or(|of| e.domain == of)) {
-            engine.send(Command::OrderJobs(number, order));
+        let of_the_group = |engine: &EngineHandle| domain.is_none_or(|of| engine.domain == of);
+        // All of them, or none.
+        let engines = self.engines.iter().filter(|e| of_the_group(e));
+        engines.map(|e| &e.commands).try_for_each(CommandSender::has_room_for_change)?;
+        for engine in self.engines.iter_mut().filter(|e| of_the_group(e)) {
+            engine.commands.send_change(Command::OrderJobs(number, order))?;
             engine.doorbell.ring();
         }
         Ok(())

@@ -16,8 +16,8 @@ use punctual_dispatcher::{Dispatcher, TaskId, Wait};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_process::Enforcing;
 use punctual_sys::clock;
-use rtrb::Consumer;
 
+use crate::command_ring::CommandReceiver;
 use crate::direct::DirectHandOver;
 use crate::dispatch::UNPARKED;
 use crate::doorbell::Doorbell;
@@ -42,7 +42,7 @@ pub(crate) const SWITCHING: u64 = 30_000;
 /// An engine's ends of what it shares with the control side.
 pub struct Ends {
     pub doorbell: Arc<Doorbell>,
-    pub commands: Consumer<Command>,
+    pub commands: CommandReceiver,
     pub notices: NoticeSender,
     pub reports: ReportSender,
     pub stats: Arc<EngineStats>,
@@ -69,7 +69,7 @@ pub struct Engine {
     pub(crate) moving: Vec<u32>,
     pub(crate) cpu: Cpu,
     pub(crate) doorbell: Arc<Doorbell>,
-    commands: Consumer<Command>,
+    commands: CommandReceiver,
     pub(crate) notices: NoticeSender,
     pub(crate) reports: ReportSender,
     pub(crate) stats: Arc<EngineStats>,

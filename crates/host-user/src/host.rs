@@ -214,10 +214,10 @@ impl Host {
         if !self.begun {
             self.begun = true;
             self.origin = origin;
-            self.engines.iter_mut().for_each(|engine| engine.send(Command::Begin(origin)));
+            self.engines.iter_mut().for_each(|engine| engine.commands.send(Command::Begin(origin)));
         }
         for (e, engine) in self.engines.iter().enumerate() {
-            if !engine.has_room(self.pending.iter().filter(|p| p.engine == e).count()) {
+            if !engine.commands.has_room(self.pending.iter().filter(|p| p.engine == e).count()) {
                 return Err(Diagnostic::usage(
                     "more tasks than this host's limit",
                     "start it with a higher task limit",
@@ -228,7 +228,7 @@ impl Host {
             if let Some(spec) = &mut member.other {
                 spec.offset = spec.offset.saturating_add(origin.saturating_sub(self.origin));
             }
-            self.engines[engine].send(Command::Add(member));
+            self.engines[engine].commands.send(Command::Add(member));
         }
         self.engines.iter().for_each(|engine| engine.doorbell.ring());
         Ok(())
@@ -270,7 +270,7 @@ impl Host {
             self.tasks.remove(&index);
         } else if let Some(task) = self.tasks.get(&index) {
             let engine = &mut self.engines[task.engine];
-            engine.send(Command::Gone(index));
+            engine.commands.send(Command::Gone(index));
             engine.doorbell.ring();
         }
     }
@@ -279,17 +279,11 @@ impl Host {
     /// that its policy is one of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
     ///
     /// # Errors
-    /// The task's engine takes no command now.
+    /// EAGAIN: too many changes wait for the task's engine.
     pub fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
         let Some(task) = self.tasks.get(&index) else { return Ok(()) };
         let engine = &mut self.engines[task.engine];
-        if !engine.has_room(1) {
-            return Err(Diagnostic::machine(
-                "the dispatcher is behind with its commands",
-                "try again",
-            ));
-        }
-        engine.send(Command::Change(index, *change));
+        engine.commands.send_change(Command::Change(index, *change))?;
         engine.doorbell.ring();
         Ok(())
     }

@@ -159,7 +159,7 @@ impl Host {
 
     /// The last notice of a member was popped.
     fn remove_task(&mut self, engine: usize, member: &Member) {
-        self.engines[engine].in_flight -= 1;
+        self.engines[engine].commands.member_has_left();
         self.tasks.remove(&member.periods.params().task);
         member.suspension.end();
     }

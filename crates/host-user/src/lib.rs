@@ -8,6 +8,7 @@ mod added_jobs;
 mod calibrate;
 mod ceiling;
 mod children;
+mod command_ring;
 mod costs;
 mod deferred_charges;
 mod direct;

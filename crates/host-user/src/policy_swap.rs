@@ -57,7 +57,7 @@ impl Host {
             let engine = &mut self.engines[place];
             let at = Arc::new(AtomicU64::new(0));
             engine.swapping = true;
-            engine.send(Command::Swap(Box::new(EngineSwap {
+            engine.commands.send(Command::Swap(Box::new(EngineSwap {
                 policies,
                 at: at.clone(),
                 refused: None,

@@ -13,9 +13,10 @@ use punctual_sys::thread_name;
 use punctual_taskset::DomainId;
 
 use crate::calibrate::{self, Precision};
+use crate::command_ring::{command_ring, CommandSender};
 use crate::costs::capacity;
 use crate::doorbell::Doorbell;
-use crate::engine::{Command, Ends, Engine};
+use crate::engine::{Ends, Engine};
 use crate::freezer::{self, FreezerThread};
 use crate::host::HostOptions;
 use crate::job_events::JobEventSender;
@@ -49,13 +50,9 @@ pub(crate) struct EngineHandle {
     pub(crate) domain: DomainId,
     /// The domain's: its dispatcher thread and its tasks execute there.
     pub(crate) cpu: u32,
-    commands: rtrb::Producer<Command>,
+    pub(crate) commands: CommandSender,
     pub(crate) notices: rtrb::Consumer<Notice>,
     pub(crate) reports: rtrb::Consumer<Report>,
-    /// Members that may be handed over without their last notice having been popped.
-    room: usize,
-    /// Those that are.
-    pub(crate) in_flight: usize,
     /// How its allocators were made.
     pub(crate) allocators: AllocatorOptions,
     /// A swap of policies is under way.
@@ -68,22 +65,6 @@ pub(crate) struct EngineHandle {
     pub(crate) trace: Option<RecordReceiver>,
     /// Ends after the dispatcher.
     pub(crate) freezer: Option<FreezerThread>,
-}
-
-impl EngineHandle {
-    /// Whether so many more members can be handed over.
-    pub(crate) fn has_room(&self, members: usize) -> bool {
-        self.in_flight + members <= self.room
-    }
-
-    /// Hands a command over; ring the engine's doorbell after it. There is always room: when the
-    /// engine sends a member's last notice it has popped its `Add` and `Gone`, and only `room`
-    /// members at a time have not had that notice popped.
-    pub(crate) fn send(&mut self, command: Command) {
-        self.in_flight += usize::from(matches!(command, Command::Add(_)));
-        let sent = self.commands.push(command);
-        debug_assert!(sent.is_ok(), "more commands than members in flight permit");
-    }
 }
 
 /// Pins, raises, calibrates and starts the thread. Takes some 10 ms.
@@ -115,8 +96,7 @@ pub(crate) fn start_engine(
         })
         .unzip();
     let room = members_in_flight(limits.tasks);
-    // `Add` and `Gone` of each, `Begin`, and one `Swap`.
-    let (commands, commands_out) = rtrb::RingBuffer::new(2 * room + 2);
+    let (commands, commands_out) = command_ring(room);
     let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks, limits.groups);
     let doorbell = Arc::new(Doorbell::new());
     let stats = Arc::new(EngineStats::new());
@@ -176,8 +156,6 @@ pub(crate) fn start_engine(
         commands,
         notices,
         reports,
-        room,
-        in_flight: 0,
         allocators: with_room,
         swapping: false,
         doorbell,

@@ -89,7 +89,8 @@ impl Running {
     /// first, from now on. Before that the larger priority comes first.
     ///
     /// # Errors
-    /// There is no such group, or it has another policy; no attribute, or one twice.
+    /// There is no such group, or it has another policy; no attribute, or one twice; 64 changes
+    /// wait for the dispatcher (EAGAIN).
     pub fn order_jobs(&self, group: Option<&str>, by: &[Attribute]) -> Result<(), Error> {
         let group = group.map(|name| find_group(&self.set, name)).transpose()?;
         self.supervisor.ask(|answer| Request::OrderJobs(group, by.to_vec(), answer))?

@@ -29,7 +29,7 @@ pub enum Command {
 impl Engine {
     /// Takes the control side's commands.
     pub(super) fn process_commands(&mut self, now: u64) {
-        while let Ok(command) = self.commands.pop() {
+        while let Some(command) = self.commands.take() {
             match command {
                 Command::Begin(origin) => {
                     let Engine { dispatcher, allocators, notices, .. } = self;
