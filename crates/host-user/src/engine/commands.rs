@@ -87,6 +87,8 @@ impl Engine {
     }
 
     fn add(&mut self, mut member: Box<Member>, now: u64) {
+        // A task number is used again at once: events of a task that has just left come first.
+        self.follow_events(now, 0);
         let task = match self.dispatcher.add_task(now) {
             Ok(task) => task,
             Err(why) => {
