@@ -41,7 +41,8 @@ pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
     let Instead { cpu, policy } = instead;
     let policy = policy.as_deref().map(policy_named).transpose()?.map(str::to_owned);
     let roles = RoleFolders::default();
-    Loaded::load(file, &Overrides { cpu: *cpu, default_cpu: Some(last_cpu()), policy, roles })
+    let given = Overrides { cpu: *cpu, policy, roles, ..Overrides::default() };
+    Loaded::load(file, &Overrides { default_cpu: Some(last_cpu()), ..given })
 }
 
 /// The CPU of which the service has promised least, of those on which the caller may reserve.

@@ -1,7 +1,7 @@
 //! The misses of a trace, each with its window, shares and cause.
 
 use punctual_diagnostic::Diagnostic;
-use punctual_taskset::{Loaded, Overrides, ServerKind, TaskSet};
+use punctual_taskset::{ServerKind, TaskSet};
 use punctual_trace::{Header, JobEnd, Period, Trace, NEVER};
 
 use crate::cause::{find, Cause, Facts};
@@ -78,7 +78,7 @@ impl Explainer {
                 "use the trace that it was cut from, or cut it without --task",
             ));
         }
-        let set = Loaded::parse(&trace.header.set, "the trace's set", &Overrides::default())?.set;
+        let set = TaskSet::parse_recorded(&trace.header.set, "the trace's set")?;
         let history = History::read(trace, &set);
         Ok(Explainer { header: trace.header.clone(), set, history, lost: trace.lost() })
     }

@@ -126,7 +126,7 @@ fn trace(
             damage.push(format!("{lost} records are missing in it: they were dropped while it ran"))
         }
     }
-    let set = TaskSet::parse(&trace.header.set, &format!("{name}: the set in its header"));
+    let set = TaskSet::parse_recorded(&trace.header.set, &format!("{name}: the set in its header"));
     if let Err(e) = &set {
         damage.push(format!("its set cannot be read: {}", e.cause));
     }

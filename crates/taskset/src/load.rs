@@ -28,6 +28,8 @@ pub struct Overrides {
     pub policy: Option<String>,
     /// Where the roles are that tasks name.
     pub roles: RoleFolders,
+    /// The set is that of a run: several of its tasks may be threads of one process.
+    pub recorded: bool,
 }
 
 /// A task set, and what of its file is not in it.
@@ -104,6 +106,16 @@ impl TaskSet {
     pub fn parse(text: &str, file_name: &str) -> Result<TaskSet, Diagnostic> {
         Loaded::parse(text, file_name, &Overrides::default()).map(|loaded| loaded.set)
     }
+
+    /// Reads the set of a trace ([`TaskSet::to_toml`]), which may be that of a program whose
+    /// threads are the tasks. `name` is what errors call it.
+    ///
+    /// # Errors
+    /// As [`TaskSet::parse`].
+    pub fn parse_recorded(text: &str, name: &str) -> Result<TaskSet, Diagnostic> {
+        let options = Overrides { recorded: true, ..Overrides::default() };
+        Loaded::parse(text, name, &options).map(|loaded| loaded.set)
+    }
 }
 
 /// Reads TOML: its syntax, then the form of each value, then what must hold between values.
@@ -121,7 +133,7 @@ pub(crate) fn read(
     if let (None, None, Some(cpu)) = (&file.cpu, &file.cpus, options.cpu.or(options.default_cpu)) {
         file.cpu = Some(Whole(cpu.into()).into());
     }
-    set::check(file, file_name, text, recordings, &options.roles)
+    set::check(file, file_name, text, recordings, options)
         .map_err(|problem| explain::problem(text, problem))
 }
 

@@ -11,8 +11,8 @@ use crate::recording::Recordings;
 use crate::tree::{Tree, BUDGET_GROUPS, GROUPS};
 use crate::value::{At, Span};
 use crate::{
-    cpus, group, policy, registry, server, task, BudgetGroupSpec, DomainSpec, GroupSpec,
-    PolicySpec, RoleFolders, TaskSet, TaskSpec,
+    cpus, group, policy, registry, server, task, BudgetGroupSpec, DomainSpec, GroupSpec, Overrides,
+    PolicySpec, TaskSet, TaskSpec,
 };
 
 const NO_TASKS: (&str, &str) = (
@@ -29,11 +29,11 @@ pub(crate) fn check(
     file_name: &str,
     text: &str,
     mut recordings: Recordings,
-    roles: &RoleFolders,
+    options: &Overrides,
 ) -> Result<TaskSet, Problem> {
     let mut problems = Problems::new(text);
     for table in file.task.iter_mut().flat_map(|list| &mut list.value) {
-        task::apply_role(&mut table.value.0, roles, &mut problems);
+        task::apply_role(&mut table.value.0, &options.roles, &mut problems);
     }
     let file = &file;
     let domains = cpus::domains(file, file_name, text, &mut problems);
@@ -72,7 +72,8 @@ pub(crate) fn check(
                 (cause, "give each task a name of its own")
             });
         }
-        let pid = table.pid.as_ref().map(|pid| At { span: pid.span.clone(), value: pid.0 });
+        let pid = table.pid.as_ref().filter(|_| !options.recorded);
+        let pid = pid.map(|pid| At { span: pid.span.clone(), value: pid.0 });
         if let Some((pid, line)) = pid.and_then(|pid| second(&mut pids, pid, &problems)) {
             problems.add(&pid.span, || {
                 let cause =

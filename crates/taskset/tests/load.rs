@@ -189,3 +189,14 @@ fn a_policy_that_is_given_takes_the_place_of_the_file_s() {
     let set = parse(RT_APP, "x.json", "fp").unwrap();
     assert_eq!((set.policy.name.as_str(), set.tasks[0].priority), ("fp", -21));
 }
+
+#[test]
+fn tasks_of_a_trace_may_be_threads_of_one_process() {
+    let task =
+        |name| format!("[[task]]\nname = {name:?}\nperiod = \"4ms\"\nbudget = \"1ms\"\npid = 7\n");
+    let text = format!("cpu = 0\npolicy = \"edf\"\n{}{}", task("a"), task("b"));
+    let error = TaskSet::parse(&text, "x.toml").unwrap_err();
+    assert!(error.cause.contains("adopted by the task on line 7"), "{error:?}");
+    let set = TaskSet::parse_recorded(&text, "the trace's set").expect("a program's");
+    assert_eq!(set.tasks.len(), 2);
+}

@@ -188,7 +188,7 @@ fn around_release(
 
 /// The longest period of tasks, groups and budget groups, ns.
 fn longest_period(header: &Header) -> u64 {
-    let Ok(set) = TaskSet::parse(&header.set, "the trace's set") else { return 0 };
+    let Ok(set) = TaskSet::parse_recorded(&header.set, "the trace's set") else { return 0 };
     let tasks = set.tasks.iter().map(|task| task.period);
     let groups = set.groups.iter().map(|group| match &group.server {
         ServerSpec::Periodic { period, .. } => *period,
