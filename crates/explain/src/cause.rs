@@ -246,7 +246,7 @@ fn preemption(mut tasks: Vec<(u32, u64, Reason)>, lacking: u64) -> Option<Candid
         }
         Reason::EarlierDeadline => CauseKind::EarlierDeadline,
         Reason::ArrivedFirst => CauseKind::EqualPriority,
-        Reason::Table | Reason::Band | Reason::Objective | Reason::FairShare => {
+        Reason::Table | Reason::Band | Reason::Objective | Reason::Program | Reason::FairShare => {
             CauseKind::PolicyOrder
         }
         Reason::Later => CauseKind::LowerPriority,

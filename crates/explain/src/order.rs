@@ -29,6 +29,8 @@ pub enum Reason {
     Band,
     /// The set's order says so (`objective`).
     Objective,
+    /// The program's order says so (`jobs`).
+    Program,
     /// Its share is due earlier (`wfq`, `sfq`).
     FairShare,
     /// It comes later in the policy's order: the one that waited could not execute.
@@ -68,6 +70,7 @@ pub(crate) fn reason(
         "edf" => Reason::EarlierDeadline,
         "td" => return (Reason::Table, group),
         "objective" => return (Reason::Objective, group),
+        "jobs" => return (Reason::Program, group),
         // No swap gives or takes weights.
         _ if of_set.takes_weights() => return (Reason::FairShare, group),
         _ => return (Reason::Band, group),

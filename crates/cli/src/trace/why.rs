@@ -14,6 +14,9 @@ use crate::output::{Outcome, MISSED};
 use crate::progress::Progress;
 
 pub fn run(args: &Why) -> Result<Outcome<WhyResult>, Diagnostic> {
+    // A trace of a program that adds jobs has their policy, which no file may name. A program with
+    // another policy of that name has traces of that one.
+    let _ = punctual_policies::register(&[&punctual_policies::JOBS]);
     let stop = stop_on_signals()?;
     let (trace, cut, interrupted) = read(args, &stop)?;
     let explainer = Explainer::new(&trace)?;

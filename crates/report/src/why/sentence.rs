@@ -189,6 +189,7 @@ fn reason_of(reason: Reason) -> &'static str {
         Reason::Table => "table",
         Reason::Band => "band",
         Reason::Objective => "objective",
+        Reason::Program => "order of the program",
         Reason::FairShare => "fair share",
         Reason::Later => "lower in order",
     }
