@@ -3,7 +3,6 @@
 mod common;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,32 +10,16 @@ use std::time::Duration;
 use common::{execute, start, turn, MS};
 use punctual::{Ceiling, Condvar, LockError, Mutex, Policy, Punctual, Task, WaitError};
 use punctual_host_sim::replay;
-use punctual_test_support::{comes_true, judge_timing};
+use punctual_test_support::{comes_true, judge_timing, Scratch};
 use punctual_trace::{kind, kind::event, Record, Trace};
 
-/// Removed at the end of the test, also of one that fails.
-struct TraceFile(PathBuf);
-
-impl TraceFile {
-    fn new(name: &str) -> TraceFile {
-        let name = format!("punctual-ceiling-{name}-{}", std::process::id());
-        TraceFile(std::env::temp_dir().join(name))
-    }
-
-    fn read(&self) -> Trace {
-        let file = std::fs::File::open(&self.0).expect("it was written");
-        Trace::read(&mut std::io::BufReader::new(file)).expect("it is whole")
-    }
-}
-
-impl Drop for TraceFile {
-    fn drop(&mut self) {
-        drop(std::fs::remove_file(&self.0));
-    }
+fn read(path: &str) -> Trace {
+    let file = std::fs::File::open(path).expect("it was written");
+    Trace::read(&mut std::io::BufReader::new(file)).expect("it is whole")
 }
 
 /// The dispatcher decides again as it did.
-fn replays(path: &Path) {
+fn replays(path: &str) {
     let file = std::fs::File::open(path).expect("it was written");
     let replayed = replay(std::io::BufReader::new(file), &mut |_| true).expect("it is a trace");
     assert_eq!(replayed.difference, None);
@@ -90,12 +73,12 @@ fn raised_in(trace: &Trace) -> Raised {
 
 /// The tasks of Mars Pathfinder (1997). The meteorological task finds out whether communications or
 /// the bus task executed while it held the mutex, which is so without the ceiling.
-fn pathfinder(policy: Policy, bus: Arc<Mutex<()>>, trace: &TraceFile) -> Option<(u32, u32)> {
+fn pathfinder(policy: Policy, bus: Arc<Mutex<()>>, trace: &str) -> Option<(u32, u32)> {
     let [others, interrupted, delayed] = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
     let holds = Arc::new(AtomicBool::new(false));
     let ended = Arc::new(AtomicU64::new(0));
     let declare = |mut set: Punctual| {
-        set = set.policy(policy).trace(&trace.0);
+        set = set.policy(policy).trace(trace);
         for (name, period, time) in [("bus", 7 * MS, MS / 10), ("communication", 11 * MS, MS)] {
             let (others, delayed, ended) = (others.clone(), delayed.clone(), ended.clone());
             let (mutex, holds) = (bus.clone(), holds.clone());
@@ -136,16 +119,17 @@ fn pathfinder(policy: Policy, bus: Arc<Mutex<()>>, trace: &TraceFile) -> Option<
 
 fn is_not_preempted(name: &str, policy: Policy, ceiling: Ceiling) {
     let _turn = turn();
-    let trace = TraceFile::new(name);
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
     let mutex = Arc::new(Mutex::with_ceiling((), ceiling));
     let Some((interrupted, delayed)) = pathfinder(policy, mutex, &trace) else { return };
     // A disturbed machine may have the holder use up its budget.
     judge_timing(|| assert_eq!(interrupted, 0, "critical sections in which others executed"));
-    let raised = raised_in(&trace.read());
+    let raised = raised_in(&read(&trace));
     println!("{name}: {raised:?}, {delayed} releases in critical sections");
     assert!(raised.times > 5 && raised.releases > 5, "{raised:?}");
     assert_eq!(raised.preempted, 0, "{raised:?}");
-    replays(&trace.0);
+    replays(&trace);
 }
 
 #[test]
@@ -166,11 +150,12 @@ fn a_holder_is_not_preempted_below_the_ceiling_of_its_mutex_by_priorities() {
 #[test]
 fn without_a_ceiling_others_execute_while_the_mutex_is_held() {
     let _turn = turn();
-    let trace = TraceFile::new("none");
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
     let found = pathfinder(Policy::FixedPriority, Arc::new(Mutex::new(())), &trace);
     let Some((interrupted, _)) = found else { return };
     assert!(interrupted > 0);
-    assert_eq!(raised_in(&trace.read()).times, 0);
+    assert_eq!(raised_in(&read(&trace)).times, 0);
 }
 
 /// Without ceilings that is a deadlock, which is refused to one of them.
@@ -249,11 +234,12 @@ fn a_task_above_the_ceiling_or_of_another_kind_of_policy_is_refused() {
 #[test]
 fn a_task_that_waits_for_a_condition_is_raised_again_when_it_is_woken() {
     let _turn = turn();
-    let trace = TraceFile::new("condition");
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
     let shared = Arc::new((Mutex::with_ceiling(0u32, Ceiling::Deadline(10 * MS)), Condvar::new()));
     let taken = Arc::new(AtomicU32::new(0));
     let declare = |mut set: Punctual| {
-        set = set.trace(&trace.0);
+        set = set.trace(&trace);
         let (data, taken) = (shared.clone(), taken.clone());
         set.add("consumer").period(40 * MS).budget(10 * MS).spawn(move |task| {
             let (mutex, filled) = &*data;
@@ -264,24 +250,29 @@ fn a_task_that_waits_for_a_condition_is_raised_again_when_it_is_woken() {
                     Err(WaitError::Over) => return,
                     Err(e) => panic!("{e}"),
                 };
-                execute(MS / 10);
+                execute(3 * MS);
                 taken.fetch_add(std::mem::take(&mut *held), SeqCst);
             }
         });
         let data = shared.clone();
-        set.add("producer").period(10 * MS).budget(2 * MS).spawn(move |task| {
+        set.add("producer").period(20 * MS).deadline(10 * MS).budget(2 * MS).spawn(move |task| {
             for _ in task.releases() {
                 *data.0.lock(task).expect("no deadlock") += 1;
                 data.1.notify_one();
             }
         });
+        // Above the ceiling: the dispatcher looks while the mutex is held.
+        set.add("above").period(MS).budget(MS / 10).spawn(|task| for _ in task.releases() {});
         set
     };
     let Some(running) = start(declare) else { return };
     assert!(comes_true(|| taken.load(SeqCst) > 20));
     running.stop().expect("it stops");
-    let trace_read = trace.read();
-    let raises = trace_read.records.iter().filter(|r| r.kind == kind::TASK_RAISE && r.b != 0);
-    println!("raised {} times for {} tokens", raises.count(), taken.load(SeqCst));
-    replays(&trace.0);
+    let of_the_run = read(&trace);
+    let place = |r: &&Record| r.kind == kind::TASK_PLACE && r.a == 0;
+    let consumer = of_the_run.records.iter().find(place).expect("it was added").small;
+    let raises = |r: &&Record| r.kind == kind::TASK_RAISE && r.b != 0 && r.small == consumer;
+    let raised = of_the_run.records.iter().filter(raises).count();
+    assert!(raised >= 10, "{raised} for {} tokens", taken.load(SeqCst));
+    replays(&trace);
 }
