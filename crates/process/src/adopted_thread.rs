@@ -119,13 +119,13 @@ impl AdoptedThread {
         time
     }
 
-    /// After execve it has the number of the process, and its level: no first thread has these of
-    /// itself, but for a program that chose them.
+    /// After execve it has the number of the process, and its class with reset-on-fork: no first
+    /// thread has these of itself, but for a program that chose them.
     fn demote_successor(&self) {
         let first = self.process();
         if self.tid() != first
             && !pidfd::has_ended(&self.pidfd)
-            && sched::policy(first) == Some(OUR_POLICY)
+            && matches!(sched::policy(first), Some(OUR_POLICY | PARKED))
         {
             // Refused only where the process has ended meanwhile.
             let _ = sched::set_other(first);

@@ -3,7 +3,6 @@
 //! A process that runs meanwhile may start threads, which inherit what we have not yet taken back;
 //! so its threads are gone through until one whole pass finds nothing to change.
 
-use crate::adopted_thread::OUR_POLICY;
 use crate::journal::{AdoptedThreadRecord, ProcessRecord, ThreadRecord};
 use crate::proc::{self, Stat};
 use punctual_sys::sched;
@@ -113,8 +112,10 @@ pub(crate) fn give_thread_back(record: &AdoptedThreadRecord, problems: &mut Vec<
             }
             // Others were demoted, were never raised, or chose their attributes.
             let policy = sched::policy(tid);
-            let is_raised = successor && policy == Some(OUR_POLICY);
-            let attributes = itself || is_raised || policy == Some(libc::SCHED_IDLE);
+            // At a level, parked, or in the background: all of these have the flag.
+            let is_ours =
+                successor && policy.is_some_and(|policy| policy & libc::SCHED_RESET_ON_FORK != 0);
+            let attributes = itself || is_ours || policy == Some(libc::SCHED_IDLE);
             match restore_one(tid, thread, attributes) {
                 Err(e) if e.raw_os_error() != Some(libc::ESRCH) => problems.push(format!(
                     "thread {tid} of process {pid} ({}) did not get its policy back: {e}",

@@ -15,6 +15,7 @@ pub fn attack(attack: &str) {
             "spin" => spin(LIFE),
             "fork" => fork_without_end(),
             "exec" => exec(),
+            "exec-parked" => exec_parked(),
             "move" => leave_its_cpu(),
             "end" => {}
             _ => std::process::exit(99),
@@ -75,6 +76,18 @@ fn exec() {
     );
     eprintln!("{error}");
     std::process::exit(98);
+}
+
+/// The same beyond its budget.
+fn exec_parked() {
+    let end = Instant::now() + LIFE;
+    // SAFETY: a system call without memory.
+    while unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK != libc::SCHED_IDLE {
+        if Instant::now() > end {
+            return;
+        }
+    }
+    exec();
 }
 
 /// Spins on all CPUs.
