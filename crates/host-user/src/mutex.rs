@@ -174,7 +174,8 @@ impl LendingMutex {
             }
             return;
         }
-        // The next holder executes before the call returns, and is to be the better one.
+        // Before the unlocking, which wakes the next holder: that one preempts this task if it
+        // comes first without the ceiling.
         let is_seen = place.is_some_and(|place| control.ceilings.remove(place));
         self.unlock_contended(control);
         if is_seen {
