@@ -1,15 +1,15 @@
 //! Every sequence of seven operations over the jobs of three tasks, of which two are raised to
 //! ceilings and one lends.
 
-use punctual_dispatcher::{Attribute, For, Job, Limits, TaskCeiling, TaskId};
+use punctual_dispatcher::{Attribute, For, Limits, TaskCeiling, TaskId};
 
 use crate::operation::Op;
 use crate::pair::Pair;
 use crate::sequences::{explore_all, Scenario};
+use crate::three_tasks::{self, beginning, job, A, B, C};
 
-const A: u32 = 0;
-const B: u32 = 1;
-const C: u32 = 2;
+/// From the beginning to the finish of the first job of A.
+const WITHIN: u64 = 3;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -33,12 +33,6 @@ struct Ceilings {
     order: Attribute,
 }
 
-/// The finish of A is the earliest, and its priority the largest.
-fn job(task: u32, now: u64) -> Job {
-    let finish = now + 3 + u64::from(task);
-    Job { start: now, finish, priority: -i64::from(task), ..Job::new(For::Task(TaskId(task)), 3) }
-}
-
 impl Scenario for Ceilings {
     type Step = Step;
     const STEPS: &'static [Step] = &[
@@ -51,24 +45,10 @@ impl Scenario for Ceilings {
         Step::Order,
     ];
     const DEPTH: u64 = 7;
-    const LIMITS: Limits = Limits {
-        jobs: 4,
-        tasks: 3,
-        reservations: 0,
-        groups: 1,
-        budget_groups: 0,
-        timers: 0,
-        depth: 1,
-        events: 32,
-        records: 1,
-        windows: 0,
-    };
+    const LIMITS: Limits = three_tasks::LIMITS;
 
     fn beginning(&self) -> Vec<Op> {
-        let mut ops = vec![Op::Order(0, vec![self.order])];
-        ops.extend([A, B, C].map(|_| Op::AddTask));
-        ops.extend([A, B, C].map(|task| Op::AddJob(job(task, 0))));
-        ops
+        beginning(self.order, WITHIN)
     }
 
     fn operations(&self, step: Step, pair: &Pair, before: &[Step]) -> Vec<Op> {
@@ -99,7 +79,7 @@ impl Scenario for Ceilings {
                     .collect();
                 match places[..] {
                     [_, second, ..] => vec![Op::Cancel(second)],
-                    _ => vec![Op::AddJob(job(C, pair.now))],
+                    _ => vec![Op::AddJob(job(C, pair.now, WITHIN))],
                 }
             }
             Step::Order => {

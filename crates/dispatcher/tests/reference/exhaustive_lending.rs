@@ -1,15 +1,15 @@
 //! Every sequence of seven operations over the jobs of three tasks, which lend to each other: A to
 //! B, B to C, and C to A where that is no cycle.
 
-use punctual_dispatcher::{Attribute, For, Job, Limits, TaskId};
+use punctual_dispatcher::{Attribute, Limits};
 
 use crate::operation::Op;
 use crate::pair::Pair;
 use crate::sequences::{explore_all, Scenario};
+use crate::three_tasks::{self, beginning, job, A, B, C};
 
-const A: u32 = 0;
-const B: u32 = 1;
-const C: u32 = 2;
+/// From the beginning to the finish of the first job of A.
+const WITHIN: u64 = 4;
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
@@ -30,11 +30,6 @@ struct Lending {
     order: Attribute,
 }
 
-fn job(task: u32, now: u64) -> Job {
-    let finish = now + 4 + u64::from(task);
-    Job { start: now, finish, priority: -i64::from(task), ..Job::new(For::Task(TaskId(task)), 3) }
-}
-
 impl Scenario for Lending {
     type Step = Step;
     const STEPS: &'static [Step] = &[
@@ -47,24 +42,10 @@ impl Scenario for Lending {
         Step::ExistB,
     ];
     const DEPTH: u64 = 7;
-    const LIMITS: Limits = Limits {
-        jobs: 4,
-        tasks: 3,
-        reservations: 0,
-        groups: 1,
-        budget_groups: 0,
-        timers: 0,
-        depth: 1,
-        events: 32,
-        records: 1,
-        windows: 0,
-    };
+    const LIMITS: Limits = three_tasks::LIMITS;
 
     fn beginning(&self) -> Vec<Op> {
-        let mut ops = vec![Op::Order(0, vec![self.order])];
-        ops.extend([A, B, C].map(|_| Op::AddTask));
-        ops.extend([A, B, C].map(|task| Op::AddJob(job(task, 0))));
-        ops
+        beginning(self.order, WITHIN)
     }
 
     fn operations(&self, step: Step, pair: &Pair, _: &[Step]) -> Vec<Op> {
@@ -85,7 +66,7 @@ impl Scenario for Lending {
             Step::LendB => lend(B, C),
             Step::LendC => lend(C, A),
             Step::ExistB if task(B).is_some() => vec![Op::Gone(B)],
-            Step::ExistB => vec![Op::AddTask, Op::AddJob(job(B, pair.now))],
+            Step::ExistB => vec![Op::AddTask, Op::AddJob(job(B, pair.now, WITHIN))],
         }
     }
 }

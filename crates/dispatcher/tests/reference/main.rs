@@ -18,6 +18,7 @@ mod regressions;
 mod room;
 mod runner;
 mod sequences;
+mod three_tasks;
 mod trace;
 mod world;
 
