@@ -96,6 +96,9 @@ struct Reserved {
     tid: Option<i32>,
     /// Its CPU.
     cpu: u32,
+    /// The role whose values it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<String>,
     /// Time between releases, ns.
     period_ns: u64,
     /// Execution time in each period, ns.
@@ -156,7 +159,7 @@ fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
         );
     }
     if count > 0 {
-        text += "\n   id  CPU    user process[/thread]      budget      period  name\n";
+        text += "\n   id  CPU    user process[/thread]      budget      period  name (role)\n";
     }
     for r in &reservations {
         let process = r.tid.map_or(r.pid.to_string(), |tid| format!("{}/{tid}", r.pid));
@@ -168,7 +171,7 @@ fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
             process,
             fmt_ns(r.budget_ns),
             fmt_ns(r.period_ns),
-            r.name
+            r.role.as_ref().map_or(r.name.clone(), |role| format!("{} ({role})", r.name))
         );
     }
     let cpus = cpus.into_iter().map(|c| CpuShare {
@@ -184,6 +187,7 @@ fn status(reply: StatusReply) -> Outcome<Option<ServiceStatus>> {
         pid: r.pid,
         tid: r.tid,
         cpu: r.cpu,
+        role: r.role,
         period_ns: r.period_ns,
         budget_ns: r.budget_ns,
         deadline_ns: r.deadline_ns,

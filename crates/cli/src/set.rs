@@ -101,7 +101,12 @@ fn single(args: &Run, role: Option<&Role>) -> Result<TaskSet, Diagnostic> {
     if let Some(overrun) = overrun.or(role.and_then(|role| role.overrun)) {
         single = single.overrun(overrun);
     }
-    single.build()
+    let mut set = single.build()?;
+    let own = [&args.period, &args.budget, &args.deadline].into_iter().any(Option::is_some);
+    if let (Some(role), false, None) = (role, own, args.overrun) {
+        set.tasks.iter_mut().for_each(|task| task.role = Some(role.name.clone()));
+    }
+    Ok(set)
 }
 
 /// The last CPU that we may use: the first ones have most interrupts.
@@ -128,6 +133,9 @@ mod tests {
             let set = single(&run, Some(&role)).expect(options);
             let task = set.tasks[0].clone();
             let times = [task.period, task.budget, task.deadline].map(|ns| ns / 1_000_000);
+            let whole = ["--period", "--budget", "--deadline", "--overrun"];
+            let whole = !whole.iter().any(|option| options.contains(option));
+            assert_eq!(task.role.as_deref(), whole.then_some("audio"), "{options}");
             (times, task.overrun, set.cpus()[0], set.policy.name)
         };
         let of_role = || ([10, 2, 5], Overrun::Skip, 3, "dm".to_owned());

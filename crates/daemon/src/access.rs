@@ -7,6 +7,7 @@
 //! group = "audio"          # or: user = "ann"; also numbers, as texts
 //! share = "40%"            # of each CPU, all reservations of the user together
 //! cpus = [3]               # of those above; all of them, if it is missing
+//! roles = ["audio-render"] # by these roles alone; any period and budget, if it is missing
 //!
 //! [realtime_kit]           # threads that ask RealtimeKit on D-Bus; not served, if it is missing
 //! period = "10ms"
@@ -18,8 +19,11 @@
 use std::path::Path;
 
 use punctual_diagnostic::{Diagnostic, Place, Position};
+use punctual_service::ServiceError;
+use punctual_taskset::RoleFolders;
 use serde::Deserialize;
 
+use crate::allowance::{Allowance, AllowanceKeys};
 use crate::thread_budget::{ThreadBudget, ThreadBudgetKeys};
 
 /// Where the configuration is.
@@ -52,13 +56,13 @@ pub struct AccessRules {
     cpus: Option<Vec<u32>>,
     allowed: Vec<Allowed>,
     thread_budget: Option<ThreadBudget>,
+    folders: RoleFolders,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Allowed {
     who: Who,
-    share_ppm: u64,
-    cpus: Option<Vec<u32>>,
+    allowance: Allowance,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,6 +87,7 @@ struct Entry {
     group: Option<String>,
     share: toml::Spanned<String>,
     cpus: Option<Vec<u32>>,
+    roles: Option<toml::Spanned<Vec<String>>>,
 }
 
 impl AccessRules {
@@ -101,11 +106,15 @@ impl AccessRules {
         }
     }
 
-    /// Parses the text of a configuration file.
+    /// Parses the text of a configuration file. The roles are those of the machine.
     ///
     /// # Errors
     /// It is none: place, cause and help.
     pub fn parse(text: &str, name: &str) -> Result<AccessRules, Diagnostic> {
+        AccessRules::with_roles(text, name, RoleFolders::default())
+    }
+
+    fn with_roles(text: &str, name: &str, folders: RoleFolders) -> Result<AccessRules, Diagnostic> {
         let place = |span| {
             let position = Some(Position::of(text, &span));
             Place { name: name.to_owned(), position }
@@ -144,14 +153,11 @@ impl AccessRules {
                     )
                 }
             };
-            let Some(share_ppm) = share_ppm(entry.share.get_ref()) else {
-                return fail(
-                    entry.share.span(),
-                    format!("{:?} is not a share of a CPU", entry.share.get_ref()),
-                    "write, for example, \"40%\"; at most \"90%\"",
-                );
-            };
-            allowed.push(Allowed { who, share_ppm, cpus: entry.cpus });
+            let Entry { share, cpus, roles, .. } = entry;
+            match Allowance::of(AllowanceKeys { share, cpus, roles }, &folders) {
+                Ok(allowance) => allowed.push(Allowed { who, allowance }),
+                Err((span, cause, help)) => return fail(span, cause, &help),
+            }
         }
         let thread_budget = match file.realtime_kit {
             None => None,
@@ -166,7 +172,7 @@ impl AccessRules {
                 }
             }
         };
-        Ok(AccessRules { cpus: file.cpus, allowed, thread_budget })
+        Ok(AccessRules { cpus: file.cpus, allowed, thread_budget, folders })
     }
 
     /// Whether reservations are made on this CPU.
@@ -190,16 +196,41 @@ impl AccessRules {
         if caller.is_root() {
             return ALL_PPM;
         }
-        let entry = self.allowed.iter().find(|entry| match entry.who {
+        self.allowance(caller).map_or(0, |allowance| allowance.limit_ppm(cpu))
+    }
+
+    /// Where the roles are.
+    #[must_use]
+    pub fn folders(&self) -> &RoleFolders {
+        &self.folders
+    }
+
+    /// Refuses a user a role, or values of its own (`None`). Reservations of a user without an
+    /// entry are refused by [`limit_ppm`](AccessRules::limit_ppm).
+    ///
+    /// # Errors
+    /// The user's entry names roles, and not this one.
+    pub fn check_role(&self, caller: &User, role: Option<&str>) -> Result<(), ServiceError> {
+        match self.allowance(caller) {
+            Some(allowance) => allowance.check(caller.uid, role),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the user's entry names this role.
+    #[must_use]
+    pub fn names_role(&self, caller: &User, role: &str) -> bool {
+        self.allowance(caller).is_some_and(|allowance| allowance.names(role))
+    }
+
+    /// Of the first entry that matches; `None` for root.
+    fn allowance(&self, caller: &User) -> Option<&Allowance> {
+        let matches = |entry: &&Allowed| match entry.who {
             Who::User(uid) => uid == caller.uid,
             Who::Group(gid) => caller.groups.contains(&gid),
-        });
-        match entry {
-            Some(entry) if entry.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu)) => {
-                entry.share_ppm
-            }
-            _ => 0,
-        }
+        };
+        let entry = self.allowed.iter().find(matches).filter(|_| !caller.is_root());
+        entry.map(|entry| &entry.allowance)
     }
 }
 
@@ -209,19 +240,6 @@ fn user_number(name: &str) -> Option<u32> {
 
 fn group_number(name: &str) -> Option<u32> {
     name.parse().ok().or_else(|| Some(uzers::get_group_by_name(name)?.gid()))
-}
-
-/// `"12.5%"` as parts per million: more than 0 and at most 90 %, to a hundredth of a percent.
-fn share_ppm(text: &str) -> Option<u64> {
-    let number = text.strip_suffix('%')?.trim_end();
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 2 || part.len() > 2 || !digits(whole) || !digits(part) {
-        return None;
-    }
-    let hundredths: u64 = format!("{part:0<2}").parse().ok()?;
-    let ppm = whole.parse::<u64>().ok()? * 10_000 + hundredths * 100;
-    (1..=900_000).contains(&ppm).then_some(ppm)
 }
 
 #[cfg(test)]
@@ -251,6 +269,35 @@ mod tests {
         assert_eq!(limits(&caller(5000, &[5000, gid])), [0, 400_000, 400_000]);
         assert_eq!(limits(&caller(5000, &[5000])), [0, 0, 0]);
         assert_eq!(limits(&caller(0, &[0])), [0, 1_000_000, 1_000_000]);
+    }
+
+    #[test]
+    fn an_entry_with_roles_is_for_these_alone_and_others_are_for_all() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for role in ["audio", "video"] {
+            let file = folder.path().join(format!("{role}.toml"));
+            std::fs::write(file, "period = \"10ms\"\nbudget = \"1ms\"\n").expect("it is ours");
+        }
+        let parse = |text: &str| {
+            let folders = RoleFolders::new([folder.path()]);
+            AccessRules::with_roles(text, "service.toml", folders).map_err(|e| e.to_string())
+        };
+        let text = "[[allow]]\nuser = \"5000\"\nshare = \"40%\"\nroles = [\"audio\"]\n\
+                    [[allow]]\ngroup = \"6000\"\nshare = \"20%\"\n";
+        let access = parse(text).expect("it is right");
+        let may = |uid| {
+            let caller = caller(uid, &[6000]);
+            [Some("audio"), Some("video"), None].map(|r| access.check_role(&caller, r).is_ok())
+        };
+        assert_eq!(may(5000), [true, false, false]);
+        assert_eq!((may(7000), may(0)), ([true; 3], [true; 3]));
+        let named = |uid| access.names_role(&caller(uid, &[6000]), "audio");
+        assert_eq!([5000, 7000, 0].map(named), [true, false, false]);
+        let roles = |list| parse(&text.replace("[\"audio\"]", list)).expect_err("it is wrong");
+        let unknown = roles("[\"audio\", \"audoi\"]");
+        assert!(unknown.contains("service.toml:4:9: there is no role \"audoi\""), "{unknown}");
+        assert!(unknown.contains("did you mean \"audio\"?"), "{unknown}");
+        assert!(roles("[]").contains("the list of roles is empty"));
     }
 
     #[test]

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use punctual::{Ppm, Running, TaskEnd, TaskHandle};
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
-use punctual_taskset::Overrun;
 
 use crate::access::User;
 use crate::dispatchers::Dispatchers;
 use crate::mailbox::{task_name, Mailboxes};
+use crate::values::Values;
 
 /// Reservations of one user on one CPU, root excepted, and their least budget, ns. The dispatcher
 /// looks whether a sleeping program runs again at intervals of a part of its budget, at the cost of
@@ -94,18 +94,18 @@ impl Domain {
     /// adopted; the machine does not permit a dispatcher on this CPU.
     pub fn reserve(
         &mut self,
-        request: &TaskRequest,
+        (request, values): (&TaskRequest, &Values),
         caller: &User,
         limit_ppm: u64,
         cpus: &[u32],
         (id, lease): (u64, u64),
     ) -> Result<ReservationInfo, ServiceError> {
         self.forget_ended();
-        let ppm = ppm(request.budget_ns, request.period_ns);
+        let ppm = ppm(values.budget_ns, values.period_ns);
         self.check_limit(caller, limit_ppm, ppm, self.of_user_ppm(caller.uid))?;
-        self.check_cost(caller, request.budget_ns)?;
+        self.check_cost(caller, values)?;
         self.mail.register(id, lease);
-        let handle = match self.add(request, id, cpus) {
+        let handle = match self.add(request, values, id, cpus) {
             Ok(handle) => handle,
             Err(refusal) => {
                 let refusal = self.explain(refusal, caller);
@@ -120,16 +120,17 @@ impl Domain {
             pid: request.pid,
             tid: request.tid,
             cpu: self.cpu,
-            period_ns: request.period_ns,
-            budget_ns: request.budget_ns,
-            deadline_ns: request.deadline_ns.unwrap_or(request.period_ns),
+            role: values.role.as_ref().map(|(name, _)| name.clone()),
+            period_ns: values.period_ns,
+            budget_ns: values.budget_ns,
+            deadline_ns: values.deadline_ns.unwrap_or(values.period_ns),
         };
         self.held.insert(id, Held { info: info.clone(), handle });
         Ok(info)
     }
 
     /// What a reservation costs the dispatcher, whatever its share.
-    fn check_cost(&self, caller: &User, budget_ns: u64) -> Result<(), ServiceError> {
+    fn check_cost(&self, caller: &User, values: &Values) -> Result<(), ServiceError> {
         let own = self.held.values().filter(|held| held.info.uid == caller.uid).count();
         if caller.is_root() {
             return Ok(());
@@ -140,7 +141,10 @@ impl Domain {
                 help: "release one, or use another CPU".to_owned(),
             });
         }
-        check_least_budget(caller, budget_ns)
+        if values.are_of_the_configuration() {
+            return Ok(());
+        }
+        check_least_budget(caller, values.budget_ns)
     }
 
     fn check_limit(
@@ -183,13 +187,13 @@ impl Domain {
     fn add(
         &mut self,
         request: &TaskRequest,
+        values: &Values,
         id: u64,
         cpus: &[u32],
     ) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
         if self.ended {
             return Err(Diagnostic::machine("the service ends", "try again in a moment"));
         }
-        let overrun = overrun(request.overrun.as_deref())?;
         let running = match &self.running {
             Some(running) => running,
             None => self.running.insert(self.dispatchers.of_cpu(self.cpu, cpus)?),
@@ -198,11 +202,11 @@ impl Domain {
         let mut task = running
             .task(task_name(&request.name, id))
             .cpu(self.cpu)
-            .period(ns(request.period_ns))
-            .budget(ns(request.budget_ns))
+            .period(ns(values.period_ns))
+            .budget(ns(values.budget_ns))
             .start(ns(request.offset_ns.unwrap_or(0)))
-            .overrun(overrun);
-        if let Some(deadline) = request.deadline_ns {
+            .overrun(values.overrun);
+        if let Some(deadline) = values.deadline_ns {
             task = task.deadline(ns(deadline));
         }
         match request.tid {
@@ -211,7 +215,7 @@ impl Domain {
         }
     }
 
-    /// Gives a reservation another budget, ns, from its next release on.
+    /// Gives a reservation another budget, ns, from its next release on: no role's any more.
     ///
     /// # Errors
     /// More than `limit_ppm`; it does not fit; it has ended.
@@ -230,7 +234,7 @@ impl Domain {
         let changed = held.handle.set_budget(Duration::from_nanos(budget_ns));
         changed.map_err(|refusal| self.explain(refusal, caller))?;
         if let Some(held) = self.held.get_mut(&id) {
-            held.info.budget_ns = budget_ns;
+            (held.info.budget_ns, held.info.role) = (budget_ns, None);
         }
         Ok(())
     }
@@ -286,15 +290,4 @@ pub fn unknown(id: u64) -> ServiceError {
         cause: format!("this connection has no reservation {id}"),
         help: "use the id that Reserve returned; it ends with its process".to_owned(),
     }
-}
-
-fn overrun(name: Option<&str>) -> Result<Overrun, Diagnostic> {
-    let all = [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal];
-    let Some(name) = name else { return Ok(Overrun::default()) };
-    all.into_iter().find(|overrun| overrun.to_string() == name).ok_or_else(|| {
-        Diagnostic::usage(
-            format!("{name:?} is no overrun policy"),
-            "use carry, skip, background or signal",
-        )
-    })
 }

@@ -13,6 +13,7 @@
 //! ordinary class; only its dispatchers have real-time priority, and budgets hold while it is busy.
 
 mod access;
+mod allowance;
 mod connection;
 mod dispatchers;
 mod domain;
@@ -22,6 +23,7 @@ mod owner;
 mod reservations;
 mod serve;
 mod thread_budget;
+mod values;
 
 pub use access::{AccessRules, User, CONFIG};
 pub use connection::converse;

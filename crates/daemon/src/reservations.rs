@@ -18,6 +18,7 @@ use crate::domain::{unknown, Domain};
 use crate::mailbox::Mailboxes;
 use crate::owner::{check_owner, invalid};
 use crate::thread_budget::ThreadBudget;
+use crate::values::Values;
 
 /// Tasks of one request.
 const AT_ONCE: usize = 64;
@@ -130,7 +131,8 @@ impl Reservations {
         }
         let mut reserved: Vec<ReservationInfo> = Vec::new();
         for request in requests {
-            match self.reserve_one(lease, request) {
+            let values = self.values(&lease.caller, request);
+            match values.and_then(|values| self.reserve_one(lease, request, &values)) {
                 Ok(info) => reserved.push(info),
                 Err(refusal) => {
                     self.release_all(lease, reserved.iter().map(|info| info.id).collect());
@@ -141,10 +143,38 @@ impl Reservations {
         Ok(reserved)
     }
 
+    /// Reserves for one thread, with values that are not the caller's choice: by an interface that
+    /// takes them from the configuration.
+    ///
+    /// # Errors
+    /// As of [`reserve`](Reservations::reserve).
+    pub fn reserve_thread(
+        &self,
+        lease: &mut Lease,
+        request: &TaskRequest,
+    ) -> Result<ReservationInfo, ServiceError> {
+        self.reserve_one(lease, request, &Values::of_request(request)?)
+    }
+
+    /// What a caller gets by a request, if it may have that.
+    fn values(&self, caller: &User, request: &TaskRequest) -> Result<Values, ServiceError> {
+        let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
+        let role = request.role.as_deref();
+        let values = match role {
+            None => Values::of_request(request)?,
+            Some(role) => {
+                let is_named = access.names_role(caller, role);
+                Values::of_role(role, is_named, request, access.folders())?
+            }
+        };
+        access.check_role(caller, role).map(|()| values)
+    }
+
     fn reserve_one(
         &self,
         lease: &mut Lease,
         request: &TaskRequest,
+        values: &Values,
     ) -> Result<ReservationInfo, ServiceError> {
         let name = &request.name;
         if name.is_empty() || name.len() > NAME_LIMIT || !name.chars().all(is_printable) {
@@ -153,7 +183,7 @@ impl Reservations {
         }
         let process = check_owner(request.pid, &lease.caller)?;
         let thread = check_thread(request, &lease.caller)?;
-        let info = self.place(lease, request)?;
+        let info = self.place(lease, request, values)?;
         lease.held.insert(info.id, info.cpu);
         // Its number may have become another process's before it was adopted.
         let same = |id: &Identity| Identity::of(id.pid) == Some(*id);
@@ -164,14 +194,20 @@ impl Reservations {
         Ok(info)
     }
 
-    /// On the CPU that the client names, else on the first that admits it, the emptiest first.
-    fn place(&self, lease: &Lease, request: &TaskRequest) -> Result<ReservationInfo, ServiceError> {
+    /// On the CPU that the client or the role names, else on the first that admits it, the emptiest
+    /// first.
+    fn place(
+        &self,
+        lease: &Lease,
+        request: &TaskRequest,
+        values: &Values,
+    ) -> Result<ReservationInfo, ServiceError> {
         let Lease { number, caller, .. } = lease;
         let permitted = self.cpus();
         // A run inside the kernel that has ended makes room for another one with its last CPU.
         permitted.iter().filter_map(|cpu| self.domain(*cpu)).for_each(|mut d| d.forget_ended());
         let mut cpus = permitted.clone();
-        match request.cpu {
+        match values.cpu {
             Some(cpu) if cpus.contains(&cpu) => cpus = vec![cpu],
             Some(cpu) => {
                 let help = format!("use one of {cpus:?}, or leave it out");
@@ -189,7 +225,8 @@ impl Reservations {
             let Some(mut domain) = self.domain(cpu) else { continue };
             let id = self.ids.fetch_add(1, Relaxed);
             let limit_ppm = self.limit_ppm(caller, cpu);
-            match domain.reserve(request, caller, limit_ppm, &permitted, (id, *number)) {
+            let what = (request, values);
+            match domain.reserve(what, caller, limit_ppm, &permitted, (id, *number)) {
                 Ok(info) => return Ok(info),
                 Err(refusal) => _ = refused.get_or_insert(refusal),
             }
@@ -202,7 +239,7 @@ impl Reservations {
     /// Gives a reservation another budget, ns, from its next release on.
     ///
     /// # Errors
-    /// Not of this lease; more than the user may have; it does not fit.
+    /// Not of this lease; more than the user may have, or not by a role; it does not fit.
     pub fn change_budget(
         &self,
         lease: &Lease,
@@ -210,6 +247,9 @@ impl Reservations {
         budget_ns: u64,
     ) -> Result<(), ServiceError> {
         let cpu = *lease.held.get(&id).ok_or_else(|| unknown(id))?;
+        let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
+        access.check_role(&lease.caller, None)?;
+        drop(access);
         let limit_ppm = self.limit_ppm(&lease.caller, cpu);
         let mut domain = self.domain(cpu).ok_or_else(|| unknown(id))?;
         domain.change_budget(id, budget_ns, &lease.caller, limit_ppm)

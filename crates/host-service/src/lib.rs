@@ -17,9 +17,9 @@ use std::collections::BTreeMap;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_process::{CommandSpec, Commands};
-use punctual_service::{ServiceClient, TaskEvent, TaskRequest};
+use punctual_service::{ReservationInfo, ServiceClient, TaskEvent, TaskRequest};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{Body, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, Body, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 /// A set of reservations.
@@ -82,6 +82,7 @@ impl ServiceHost {
             requests.push(request(set, task, pid));
         }
         let reserved = client.reserve(&requests)?;
+        set.tasks.iter().zip(&reserved).try_for_each(|(task, info)| check_role(task, info))?;
         commands.release();
         let task = |(index, command)| ReservedTask { index, command, ended: None };
         let tasks = reserved.iter().map(|info| info.id).zip((0..).zip(places).map(task)).collect();
@@ -187,15 +188,37 @@ impl ServiceHost {
 }
 
 fn request(set: &TaskSet, task: &TaskSpec, pid: i32) -> TaskRequest {
-    TaskRequest {
-        name: task.name.clone(),
-        pid,
-        tid: None,
-        cpu: set.domain(task.domain).cpus.first().copied(),
-        period_ns: task.period,
-        budget_ns: task.budget,
-        deadline_ns: Some(task.deadline),
-        offset_ns: Some(task.offset),
-        overrun: Some(task.overrun.to_string()),
-    }
+    let name = task.name.clone();
+    let values = match &task.role {
+        Some(role) => TaskRequest::by_role(name, pid, role),
+        None => TaskRequest {
+            deadline_ns: Some(task.deadline),
+            overrun: Some(task.overrun.to_string()),
+            ..TaskRequest::new(name, pid, task.period, task.budget)
+        },
+    };
+    let cpu = set.domain(task.domain).cpus.first().copied();
+    TaskRequest { cpu, offset_ns: Some(task.offset), ..values }
+}
+
+/// What a role gave has to be what the set has, by which results are judged.
+fn check_role(task: &TaskSpec, info: &ReservationInfo) -> Result<(), Diagnostic> {
+    let (own, given) = (
+        [task.budget, task.period, task.deadline],
+        [info.budget_ns, info.period_ns, info.deadline_ns],
+    );
+    let (Some(role), true) = (&task.role, own != given) else { return Ok(()) };
+    let words = |[budget, period, deadline]: [u64; 3]| {
+        let [budget, period, deadline] = [budget, period, deadline].map(fmt_ns);
+        format!("{budget} in every {period}, deadline {deadline}")
+    };
+    Err(Diagnostic::usage(
+        format!(
+            "the role {role:?} is {} for the service, and {} for this program: they read \
+             different files",
+            words(given),
+            words(own)
+        ),
+        "unset PUNCTUAL_ROLES, or give --period and --budget in place of the role",
+    ))
 }

@@ -66,18 +66,13 @@ impl Promotions {
         }
         user.check_room(&thread)?;
         let request = TaskRequest {
-            name: thread.name(),
-            pid: thread.pid,
             tid: Some(thread.identity.pid),
-            cpu: None,
-            period_ns: budget.period_ns,
-            budget_ns: budget.budget_ns,
-            deadline_ns: None,
-            offset_ns: None,
             overrun: Some("background".to_owned()),
+            ..TaskRequest::new(thread.name(), thread.pid, budget.period_ns, budget.budget_ns)
         };
         let mut lease = self.reservations.lease(caller.clone());
-        let reserved = self.reservations.reserve(&mut lease, &[request]).map_err(CallRefusal::from);
+        let reserved =
+            self.reservations.reserve_thread(&mut lease, &request).map_err(CallRefusal::from);
         let gone = || CallRefusal::Failed(format!("thread {} has ended", thread.identity.pid));
         // Its number may have become another thread's before.
         if let Err(refusal) =

@@ -16,10 +16,16 @@ pub struct TaskRequest {
     /// The CPU; where it is missing, the service chooses.
     #[serde(default)]
     pub cpu: Option<u32>,
+    /// The role that has period, budget, deadline and overrun policy, as the service reads it. Only
+    /// where it is missing, these are given here.
+    #[serde(default)]
+    pub role: Option<String>,
     /// Time between releases, ns.
-    pub period_ns: u64,
+    #[serde(default)]
+    pub period_ns: Option<u64>,
     /// Execution time in each period, ns.
-    pub budget_ns: u64,
+    #[serde(default)]
+    pub budget_ns: Option<u64>,
     /// Relative deadline, ns; where it is missing, the period.
     #[serde(default)]
     pub deadline_ns: Option<u64>,
@@ -30,6 +36,33 @@ pub struct TaskRequest {
     /// `carry`, `skip`, `background` or `signal`; where it is missing, `carry`.
     #[serde(default)]
     pub overrun: Option<String>,
+}
+
+impl TaskRequest {
+    /// `budget_ns` in each `period_ns` for a process with its children, with all else left to the
+    /// service.
+    #[must_use]
+    pub fn new(name: impl Into<String>, pid: i32, period_ns: u64, budget_ns: u64) -> TaskRequest {
+        TaskRequest {
+            name: name.into(),
+            pid,
+            tid: None,
+            cpu: None,
+            role: None,
+            period_ns: Some(period_ns),
+            budget_ns: Some(budget_ns),
+            deadline_ns: None,
+            offset_ns: None,
+            overrun: None,
+        }
+    }
+
+    /// What a role has, for a process with its children, with all else left to the service.
+    #[must_use]
+    pub fn by_role(name: impl Into<String>, pid: i32, role: impl Into<String>) -> TaskRequest {
+        let role = Some(role.into());
+        TaskRequest { role, period_ns: None, budget_ns: None, ..TaskRequest::new(name, pid, 0, 0) }
+    }
 }
 
 /// A reservation of a client.
@@ -48,6 +81,9 @@ pub struct ReservationInfo {
     pub tid: Option<i32>,
     /// Its CPU.
     pub cpu: u32,
+    /// The role whose values it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
     /// Time between releases, ns.
     pub period_ns: u64,
     /// Execution time in each period, ns.

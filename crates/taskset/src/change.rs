@@ -43,6 +43,9 @@ impl TaskChange {
         (task.period, task.deadline) = self.times(task.period, task.deadline);
         task.budget = self.budget.unwrap_or(task.budget);
         task.priority = self.priority.unwrap_or(task.priority);
+        if self.period.or(self.budget).or(self.deadline).is_some() {
+            task.role = None;
+        }
     }
 }
 

@@ -234,6 +234,10 @@ pub struct TaskSpec {
     pub overrun: Overrun,
     /// What the task executes.
     pub body: Body,
+    /// The role whose period, budget, deadline and overrun policy it has, all of them; written text
+    /// has these instead.
+    #[serde(skip)]
+    pub role: Option<String>,
     /// The line of the file where it begins, from 1, for messages; `None` when it is from no file.
     #[serde(skip)]
     pub line: Option<u32>,
@@ -301,6 +305,7 @@ impl TaskSpec {
             domain: DomainId(0),
             overrun: Overrun::default(),
             body,
+            role: None,
             line: None,
         }
     }

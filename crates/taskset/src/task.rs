@@ -49,6 +49,16 @@ pub(crate) fn apply_role(task: &mut Task, folders: &RoleFolders, problems: &mut 
     task.overrun = task.overrun.take().or(overrun);
 }
 
+/// The role of a task that has no value of its own beside it: what [`apply_role`] gives has the
+/// place of the role.
+fn whole_role(task: &Task) -> Option<String> {
+    let At { span, value: name } = task.role.as_ref()?;
+    let times = [&task.period, &task.budget, &task.deadline];
+    let own = times.into_iter().flatten().any(|time| time.span != *span);
+    let own_overrun = task.overrun.as_ref().is_some_and(|overrun| overrun.span != *span);
+    (!own && !own_overrun).then(|| name.clone())
+}
+
 /// Checks a task: its name, and the whole of it, when they are not at fault.
 pub(crate) fn check(
     task: &Task,
@@ -94,6 +104,7 @@ pub(crate) fn check(
             blocking: ns(&task.blocking).unwrap_or(0),
             domain,
             overrun: task.overrun.as_ref().map_or(Overrun::default(), |overrun| overrun.0),
+            role: whole_role(task),
             ..TaskSpec::new(&name.value, period, budget, body)
         }),
         _ => None,

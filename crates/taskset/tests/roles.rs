@@ -149,6 +149,13 @@ fn a_task_has_of_its_role_what_it_has_not_itself() {
         task("role = \"audio\"\nbudget = \"1ms\"\noverrun = \"carry\"\ndeadline = \"8ms\"\n"),
         (10_000_000, 1_000_000, 8_000_000, Overrun::Carry)
     );
+    // The role's alone, all of them: then it is known which.
+    let role = |text: &str| load(text).unwrap().tasks.remove(0).role;
+    assert_eq!(role("role = \"audio\"\noffset = \"1ms\"\n").as_deref(), Some("audio"));
+    for own in ["period = \"10ms\"", "budget = \"2ms\"", "deadline = \"5ms\"", "overrun = \"skip\""]
+    {
+        assert_eq!(role(&format!("role = \"audio\"\n{own}\n")), None, "{own}");
+    }
     let bad = root.path().join("lib/bad.toml").display().to_string();
     let wrong_file = format!("set.toml:5:8: task \"t\": {bad}:1:10: period is a bare number");
     let cases = [

@@ -66,9 +66,18 @@ fn task(stream: &mut Stream, pid: i64) -> Value {
     };
     task.insert("name".to_owned(), json!(name));
     task.insert("pid".to_owned(), json!(stream.number(&[pid, pid, pid, pid, 0, -1])));
-    // 10 ms and 1 ms, or what the input chooses.
+    match stream.byte() % 8 {
+        1 => _ = task.insert("role".to_owned(), json!("control-1khz")),
+        2 => _ = task.insert("role".to_owned(), json!(String::from_utf8_lossy(stream.text()))),
+        _ => {}
+    }
+    // 10 ms and 1 ms, or what the input chooses; a role has them itself.
+    let by_role = task.contains_key("role") && stream.byte() % 8 != 0;
     let usual = stream.byte() % 2 == 0;
     for (key, value) in [("period_ns", 10_000_000), ("budget_ns", 1_000_000)] {
+        if by_role {
+            continue;
+        }
         task.insert(key.to_owned(), json!(if usual { value } else { stream.number(&TIMES) }));
     }
     for key in ["cpu", "deadline_ns", "offset_ns"] {

@@ -39,17 +39,8 @@ impl Service {
 
 /// 2 ms in 10 ms for a process, or for one thread of it.
 fn request(process: &Running, tid: Option<u32>) -> TaskRequest {
-    TaskRequest {
-        name: "program".to_owned(),
-        pid: process.id() as i32,
-        tid: tid.map(|tid| tid as i32),
-        cpu: None,
-        period_ns: 10_000_000,
-        budget_ns: 2_000_000,
-        deadline_ns: None,
-        offset_ns: None,
-        overrun: None,
-    }
+    let whole = TaskRequest::new("program", process.id() as i32, 10_000_000, 2_000_000);
+    TaskRequest { tid: tid.map(|tid| tid as i32), ..whole }
 }
 
 /// In 500 ms.

@@ -35,6 +35,7 @@ mod screen;
 mod self_suspending;
 mod service;
 mod service_attacks;
+mod service_by_role;
 mod service_threads;
 mod stalls;
 mod stops;

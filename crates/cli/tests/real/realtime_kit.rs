@@ -108,6 +108,24 @@ fn a_thread_that_asks_gets_a_reservation_with_a_budget_until_it_ends() {
     service.end(cpu.0);
 }
 
+#[test]
+fn a_user_with_roles_alone_has_threads_too_because_their_values_are_the_configurations() {
+    let Some(cpu) = cpu_for_bus() else { return };
+    let bus = SystemBus::start();
+    let allow = "[[allow]]\ngroup = \"65534\"\nshare = \"30%\"\nroles = [\"one\"]\n";
+    let roles = [("one", "period = \"10ms\"\nbudget = \"1ms\"\n")];
+    let config = format!("{allow}{SECTION}");
+    let service = Service::configured(cpu.0, &config, &roles, &bus.address());
+    eventually("it has the name", || bus.owner() == Some(service.running.pid()));
+    let client = Client::start(UNPRIVILEGED);
+    let args = client.args(client.thread(), "uint32:5");
+    ask_until_free(|| bus.call(UNPRIVILEGED, "MakeThreadRealtimeWithPID", &args));
+    assert_eq!(reservations(&service)[0].budget_ns, 50_000_000);
+    drop(client);
+    eventually("nothing is reserved", || reservations(&service).is_empty());
+    service.end(cpu.0);
+}
+
 /// Asks again while another Punctual on this machine has the CPU.
 fn ask_until_free(ask: impl Fn() -> Result<(), String>) {
     let mut asked = Err(String::new());

@@ -9,7 +9,7 @@ use punctual_service::{ServiceClient, TaskRequest};
 use serde_json::Value;
 
 use crate::machine::{permitted_cpu, wait_for_cpu, Need};
-use crate::privileges::{Elsewhere, UNPRIVILEGED};
+use crate::privileges::{open_folder, Elsewhere, UNPRIVILEGED};
 use crate::process::{attributes, cgroup_of, eventually, kill, marked, state_of};
 use crate::punctual::{adversarial, new_mark, patiently, run_on, Ended, Running, Scratch};
 use crate::victim::Victim;
@@ -36,15 +36,26 @@ impl Service {
 
     /// The same with more configuration, on this system bus.
     pub fn on_bus(cpu: u32, more: &str, bus: &str) -> Service {
+        let allow = "[[allow]]\ngroup = \"65534\"\nshare = \"30%\"\n";
+        Service::configured(cpu, &format!("{allow}cpus = [{cpu}]\n{more}"), &[], bus)
+    }
+
+    /// One with this configuration beside its CPU, and with these roles: names and files.
+    pub fn configured(cpu: u32, config: &str, roles: &[(&str, &str)], bus: &str) -> Service {
         let scratch = Scratch::new();
-        let config = format!(
-            "cpus = [{cpu}]\n[[allow]]\ngroup = \"65534\"\nshare = \"30%\"\ncpus = [{cpu}]\n{more}"
-        );
-        let config = scratch.file("service.toml", &config);
+        open_folder(scratch.folder());
+        let config = scratch.file("service.toml", &format!("cpus = [{cpu}]\n{config}"));
+        std::fs::create_dir(scratch.path("roles")).expect("a folder");
+        for (name, text) in roles {
+            scratch.file(&format!("roles/{name}.toml"), text);
+        }
         let socket = format!("/tmp/punctual-test-{}.socket", new_mark());
         let host = &host();
         let args = ["serve", "--socket", &socket, "--config", &config, "--host", host];
-        let running = Running::from(|c| c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", bus));
+        let roles = scratch.path("roles");
+        let running = Running::from(|c| {
+            c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", bus).env("PUNCTUAL_ROLES", roles)
+        });
         let mut service = Service { running, socket, scratch, elsewhere: Elsewhere::new() };
         service.await_ready();
         wait_for_cpu(cpu);
@@ -80,11 +91,21 @@ impl Service {
 
     /// `punctual` as a user in the group that may reserve 30 %, with the service as its host.
     pub fn as_user(&self, uid: u32, args: &[&str]) -> Running {
+        self.as_user_with_roles(uid, args, &self.scratch.path("roles"))
+    }
+
+    /// The same, which reads the roles in a folder that need not be the service's.
+    pub fn as_user_with_roles(&self, uid: u32, args: &[&str], roles: &str) -> Running {
         let mark = new_mark();
         let mut c = Command::new(&self.elsewhere.punctual);
-        c.args(args).uid(uid).gid(65534);
+        c.args(args).uid(uid).gid(65534).env("PUNCTUAL_ROLES", roles);
         self.arrange(&mut c, &mark);
         Running::of(c, mark)
+    }
+
+    /// Writes a file of the service's, such as `roles/NAME.toml`.
+    pub fn write(&self, name: &str, text: &str) -> String {
+        self.scratch.file(name, text)
     }
 
     /// `punctual` as root, with the service as its host.
@@ -259,17 +280,7 @@ fn a_process_regains_what_it_had_when_it_is_released_or_its_client_or_the_servic
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let mut service = Service::start(cpu.0);
     let victim = Victim::start();
-    let request = TaskRequest {
-        name: "victim".to_owned(),
-        pid: victim.pid(),
-        tid: None,
-        cpu: None,
-        period_ns: 20_000_000,
-        budget_ns: 2_000_000,
-        deadline_ns: None,
-        offset_ns: None,
-        overrun: None,
-    };
+    let request = TaskRequest::new("victim", victim.pid(), 20_000_000, 2_000_000);
     let reserve = |service: &Service| {
         let mut client = service.client();
         let id = service.reserve(&mut client, std::slice::from_ref(&request))[0];
@@ -290,7 +301,7 @@ fn a_process_regains_what_it_had_when_it_is_released_or_its_client_or_the_servic
     let refusal = client.release(id).expect_err("it is released");
     assert!(refusal.cause.contains("has no reservation"), "{refusal}");
     // A request for two, of which the second does not fit, reserves none.
-    let large = TaskRequest { budget_ns: 19_000_000, pid: victim.pid(), ..request.clone() };
+    let large = TaskRequest { budget_ns: Some(19_000_000), ..request.clone() };
     client.reserve(&[request.clone(), large]).expect_err("it does not fit");
     eventually("it is as before", || victim.is_as_before());
     // Its client disconnects.
@@ -327,18 +338,8 @@ fn a_client_cannot_take_its_process_out_of_its_budget() {
     let pid = program.id() as i32;
     let home = cgroup_of(pid);
     let mut client = service.client();
-    let request = TaskRequest {
-        name: "spin".to_owned(),
-        pid,
-        tid: None,
-        cpu: Some(cpu.0),
-        period_ns: 20_000_000,
-        budget_ns: 2_000_000,
-        deadline_ns: None,
-        offset_ns: None,
-        overrun: None,
-    };
-    service.reserve(&mut client, &[request]);
+    let request = TaskRequest::new("spin", pid, 20_000_000, 2_000_000);
+    service.reserve(&mut client, &[TaskRequest { cpu: Some(cpu.0), ..request }]);
     // Below the service's cgroup, to which its user may not write, nor to those above it.
     let inside = cgroup_of(pid);
     assert!(inside.contains(&format!("punctual-{}-", service.running.pid())), "{inside}");

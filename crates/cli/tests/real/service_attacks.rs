@@ -57,17 +57,7 @@ fn descriptors(service: &Service) -> usize {
 }
 
 fn request(pid: i32) -> TaskRequest {
-    TaskRequest {
-        name: "good".to_owned(),
-        pid,
-        tid: None,
-        cpu: None,
-        period_ns: 20_000_000,
-        budget_ns: 1_000_000,
-        deadline_ns: None,
-        offset_ns: None,
-        overrun: None,
-    }
+    TaskRequest::new("good", pid, 20_000_000, 1_000_000)
 }
 
 #[test]
@@ -257,14 +247,14 @@ fn a_user_has_a_limited_number_of_reservations() {
     let programs: Vec<IdleProgram> = (0..17).map(|_| IdleProgram::start()).collect();
     let socket = service.socket.clone();
     let small = |program: &IdleProgram| TaskRequest {
-        period_ns: 100_000_000,
+        period_ns: Some(100_000_000),
         ..request(program.0.id() as i32)
     };
     let requests: Vec<TaskRequest> = programs.iter().map(small).collect();
     let connect =
         move || punctual_service::ServiceClient::require(socket.as_ref()).expect("it serves");
     let mut client = as_user(connect.clone());
-    let tiny = TaskRequest { budget_ns: 999_999, ..requests[0].clone() };
+    let tiny = TaskRequest { budget_ns: Some(999_999), ..requests[0].clone() };
     let refusal = client.reserve(&[tiny]).expect_err("it costs too much");
     assert!(refusal.cause.contains("a budget of at least 1 ms"), "{refusal}");
     service.reserve(&mut client, &requests[..1]);

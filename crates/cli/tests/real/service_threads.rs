@@ -17,17 +17,7 @@ use crate::service::{Service, SERVICE_NEEDS};
 use crate::victim::Victim;
 
 pub fn request(pid: i32, tid: Option<i32>, budget_ns: u64) -> TaskRequest {
-    TaskRequest {
-        name: "thread".to_owned(),
-        pid,
-        tid,
-        cpu: None,
-        period_ns: 10_000_000,
-        budget_ns,
-        deadline_ns: None,
-        offset_ns: None,
-        overrun: None,
-    }
+    TaskRequest { tid, ..TaskRequest::new("thread", pid, 10_000_000, budget_ns) }
 }
 
 /// A program of an ordinary user.

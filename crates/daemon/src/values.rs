@@ -1,0 +1,102 @@
+//! The values of one reservation: those of its request, or of the role that it names.
+
+use punctual_service::{ServiceError, TaskRequest};
+use punctual_taskset::{Overrun, Role, RoleFolders};
+
+use crate::owner::invalid;
+
+/// The policy of the service's dispatchers.
+const POLICY: &str = "edf";
+
+/// Period, budget and what belongs to them. Times are ns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Values {
+    /// Time between releases.
+    pub period_ns: u64,
+    /// Execution time in each period.
+    pub budget_ns: u64,
+    /// Relative deadline; `None`: the period.
+    pub deadline_ns: Option<u64>,
+    /// When the budget is used up before the job is done.
+    pub overrun: Overrun,
+    /// The CPU, if it has to be a certain one.
+    pub cpu: Option<u32>,
+    /// The role that they are of, and whether the configuration names it for the user: then the
+    /// administrator has chosen them.
+    pub role: Option<(String, bool)>,
+}
+
+impl Values {
+    /// The values that a request has itself.
+    ///
+    /// # Errors
+    /// One is missing, or is none.
+    pub fn of_request(request: &TaskRequest) -> Result<Values, ServiceError> {
+        let given = |value: Option<u64>, what: &str| {
+            let help = "give period_ns and budget_ns, or a role";
+            value.ok_or_else(|| invalid(format!("the request has no {what}"), help))
+        };
+        Ok(Values {
+            period_ns: given(request.period_ns, "period")?,
+            budget_ns: given(request.budget_ns, "budget")?,
+            deadline_ns: request.deadline_ns,
+            overrun: overrun(request.overrun.as_deref())?,
+            cpu: request.cpu,
+            role: None,
+        })
+    }
+
+    /// The values of the role that a request names, as its file has them now.
+    ///
+    /// # Errors
+    /// The request has values beside the role; there is no such role; its file is wrong; the
+    /// service cannot schedule it.
+    pub fn of_role(
+        name: &str,
+        is_named: bool,
+        request: &TaskRequest,
+        folders: &RoleFolders,
+    ) -> Result<Values, ServiceError> {
+        let own = [request.period_ns, request.budget_ns, request.deadline_ns];
+        if own.iter().any(Option::is_some) || request.overrun.is_some() {
+            let cause = format!("the request has values beside those of the role {name:?}");
+            let help = "leave out period_ns, budget_ns, deadline_ns and overrun, or the role";
+            return Err(invalid(cause, help));
+        }
+        let Role { period, budget, deadline, overrun, cpu, policy, .. } =
+            folders.look_up(name)?.role.map_err(|error| ServiceError::MachineRefused {
+                cause: match error.place() {
+                    Some(place) => format!("{place}: {}", error.cause),
+                    None => error.cause,
+                },
+                help: error.help,
+            })?;
+        if let Some(policy) = policy.filter(|policy| policy != POLICY) {
+            let cause = format!(
+                "the role {name:?} has the policy {policy}, and the service schedules by {POLICY}"
+            );
+            return Err(invalid(cause, "use another role, or another host"));
+        }
+        Ok(Values {
+            period_ns: period,
+            budget_ns: budget,
+            deadline_ns: deadline,
+            overrun: overrun.unwrap_or_default(),
+            cpu: request.cpu.or(cpu),
+            role: Some((name.to_owned(), is_named)),
+        })
+    }
+
+    /// Whether the administrator has chosen them.
+    pub fn are_of_the_configuration(&self) -> bool {
+        self.role.as_ref().is_some_and(|(_, is_named)| *is_named)
+    }
+}
+
+fn overrun(name: Option<&str>) -> Result<Overrun, ServiceError> {
+    let all = [Overrun::Carry, Overrun::Skip, Overrun::Background, Overrun::Signal];
+    let Some(name) = name else { return Ok(Overrun::default()) };
+    all.into_iter().find(|overrun| overrun.to_string() == name).ok_or_else(|| {
+        invalid(format!("{name:?} is no overrun policy"), "use carry, skip, background or signal")
+    })
+}
