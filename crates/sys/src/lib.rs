@@ -1,6 +1,6 @@
 //! System calls, each once and typed, over rustix where it has them: scheduling attributes, CPU
-//! clocks, counts of events, futexes, locks on files, locked memory, pidfds, children, cgroup
-//! hierarchies, context switches.
+//! clocks, counts of events, passing of descriptors, futexes, locks on files, locked memory,
+//! pidfds, children, cgroup hierarchies, context switches.
 //!
 //! A function that says *real-time safe* makes system calls alone: it neither allocates nor takes a
 //! lock of this process, so that a dispatcher may call it, and the child of a fork.
@@ -8,6 +8,7 @@
 pub mod cgroup;
 pub mod clock;
 pub mod event_count;
+pub mod fd_passing;
 pub mod file_lock;
 pub mod futex;
 pub mod memory;
