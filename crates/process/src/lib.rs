@@ -59,7 +59,7 @@ pub use commands::Commands;
 pub use enforcement::Enforcing;
 pub use guardian::Guardian;
 pub use journal::{directory as state_directory, Journal, Purpose};
-pub use lock::{CpuLock, SERVICE};
+pub use lock::{CpuLock, InheritedLocks, SERVICE};
 pub use own_priority::OWN_LEVELS;
 pub use park::Park;
 pub use privilege::check_privileges;

@@ -6,14 +6,19 @@
 //! share it (close-on-exec, and [`spawn`](crate::spawn) starts no process that stays between fork
 //! and exec). The file is never unlinked: unlinking would let two processes hold two locks of one
 //! name.
+//!
+//! A service that replaces another one gets the open files of the other's locks
+//! ([`InheritedLocks`]): both hold the CPU until the older one is gone, and no third process can
+//! take it in between.
 
 use crate::proc::{printable, Identity};
 use punctual_diagnostic::Diagnostic;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{flock, open, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// How punctuald names itself as an owner.
@@ -27,6 +32,34 @@ pub struct CpuLock {
     file: Arc<OwnedFd>,
 }
 
+/// The locks of this process, by CPU.
+static HELD: Mutex<BTreeMap<u32, Weak<OwnedFd>>> = Mutex::new(BTreeMap::new());
+/// Open files of locks that another process passed to this one, and that are not taken yet.
+static INHERITED: Mutex<BTreeMap<u32, OwnedFd>> = Mutex::new(BTreeMap::new());
+
+fn entries<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Open files of locks that another process holds and has passed to this one:
+/// [`CpuLock::take`] uses these. Dropping it closes those that were not taken.
+#[derive(Debug)]
+pub struct InheritedLocks(());
+
+impl InheritedLocks {
+    /// Each CPU with the open file of its lock.
+    pub fn new(files: impl IntoIterator<Item = (u32, OwnedFd)>) -> InheritedLocks {
+        entries(&INHERITED).extend(files);
+        InheritedLocks(())
+    }
+}
+
+impl Drop for InheritedLocks {
+    fn drop(&mut self) {
+        entries(&INHERITED).clear();
+    }
+}
+
 impl CpuLock {
     /// Takes `cpu`; `owner` describes us to a second dispatcher that is refused (a command line,
     /// for example).
@@ -37,28 +70,22 @@ impl CpuLock {
     /// # Errors
     /// The CPU belongs to another dispatcher (named), or no lock file can be made.
     pub fn take(cpu: u32, owner: &str) -> Result<Self, Diagnostic> {
-        let path = directory().join(format!("punctual-cpu{cpu}.lock"));
-        let file = open_file(&path)?;
-        for round in 0.. {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK) => {
-                    let held = read(&file);
-                    if held.alive || round >= 250 {
-                        return Err(held.refusal(cpu, &path).with_errno(libc::EBUSY));
-                    }
-                    std::thread::sleep(Duration::from_millis(20));
-                }
-                Err(Errno::INTR) => {}
-                Err(e) => {
-                    return Err(Diagnostic::refused(
-                        format!("cannot lock {}", path.display()),
-                        e,
-                        "put it on a file system that can lock, through PUNCTUAL_STATE_DIR",
-                    ))
-                }
-            }
-        }
+        let inherited = entries(&INHERITED).remove(&cpu);
+        let file = inherited.map_or_else(|| lock_file(cpu), Ok)?;
+        let lock = Self { cpu, file: Arc::new(file) };
+        lock.name_owner(owner);
+        entries(&HELD).insert(cpu, Arc::downgrade(&lock.file));
+        Ok(lock)
+    }
+
+    /// The locks that this process holds now.
+    pub fn held() -> Vec<CpuLock> {
+        let lock = |(&cpu, file): (&u32, &Weak<_>)| Some(Self { cpu, file: file.upgrade()? });
+        entries(&HELD).iter().filter_map(lock).collect()
+    }
+
+    /// Names this process as the owner, in the error of a second dispatcher that is refused.
+    pub fn name_owner(&self, owner: &str) {
         let me = Identity::own();
         let text = format!(
             "pid {}\nstart {}\nsince {}\ncommand {}\n",
@@ -69,9 +96,8 @@ impl CpuLock {
         );
         // The contents only inform: failing to write them (a full file system) does not weaken the
         // lock.
-        let _ = rustix::fs::ftruncate(&file, 0);
-        let _ = rustix::io::pwrite(&file, text.as_bytes(), 0);
-        Ok(Self { cpu, file: Arc::new(file) })
+        let _ = rustix::fs::ftruncate(&self.file, 0);
+        let _ = rustix::io::pwrite(&self.file, text.as_bytes(), 0);
     }
 
     /// The CPU.
@@ -84,6 +110,33 @@ impl AsFd for CpuLock {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// The file of a CPU's lock, locked.
+fn lock_file(cpu: u32) -> Result<OwnedFd, Diagnostic> {
+    let path = directory().join(format!("punctual-cpu{cpu}.lock"));
+    let file = open_file(&path)?;
+    for round in 0.. {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::WOULDBLOCK) => {
+                let held = read(&file);
+                if held.alive || round >= 250 {
+                    return Err(held.refusal(cpu, &path).with_errno(libc::EBUSY));
+                }
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            Err(Errno::INTR) => {}
+            Err(e) => {
+                return Err(Diagnostic::refused(
+                    format!("cannot lock {}", path.display()),
+                    e,
+                    "put it on a file system that can lock, through PUNCTUAL_STATE_DIR",
+                ))
+            }
+        }
+    }
+    Ok(file)
 }
 
 struct Held {
