@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use punctual_analysis::Ppm;
-use punctual_daemon::{serve, Host, ServeOptions, CONFIG};
+use punctual_daemon::{serve, Host, ServeOptions, ServiceEnd, CONFIG};
 use punctual_diagnostic::Diagnostic;
 use punctual_realtime_kit as realtime_kit;
 use punctual_service::{socket, ServiceClient, StatusReply};
@@ -36,6 +36,10 @@ pub struct Serve {
     /// thread for each CPU), or auto: kernel where this machine permits it
     #[arg(long, value_name = "HOST", default_value = "auto")]
     pub host: HostOfService,
+    /// Take the place of the service that runs, with all its clients and reservations, perhaps by
+    /// another build; it ends. The same host, if none is given
+    #[arg(long, conflicts_with = "status")]
+    pub replace: bool,
     /// Print what the service that runs has promised, and end
     #[arg(long)]
     pub status: bool,
@@ -121,8 +125,8 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
         HostOfService::Kernel => Some(Host::Kernel),
     };
     let (config, cpus) = (args.config.clone(), sched::cpus(&mask).collect());
-    let options = ServeOptions { socket, config, cpus, host };
-    serve(&options, |own, reservations, why| {
+    let options = ServeOptions { socket, config, cpus, host, replace: args.replace };
+    let end = serve(&options, |own, reservations, why| {
         let place = own.map_or("the socket of systemd".into(), |path| path.to_string_lossy());
         let why = why.map_or_else(String::new, |why| format!(" ({why})"));
         let host = reservations.host();
@@ -133,7 +137,14 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
             realtime_kit::start(reservations.clone());
         }
     })?;
-    let verdict = "The service has ended, and all reservations with it.".to_owned();
+    let verdict = match end {
+        ServiceEnd::Stopped => "The service has ended, and all reservations with it.".to_owned(),
+        ServiceEnd::Replaced(pid) => {
+            let verdict = format!("process {pid} has taken the place of this service");
+            print_message(&verdict);
+            verdict
+        }
+    };
     let text = String::new();
     Ok(Outcome { verdict, ok: true, code: 0, result: None, text, error: None })
 }

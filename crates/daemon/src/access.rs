@@ -16,11 +16,15 @@
 //!
 //! Without an entry a user may reserve nothing. Root may reserve all that the dispatchers admit.
 
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use punctual_diagnostic::{Diagnostic, Place, Position};
 use punctual_service::ServiceError;
 use punctual_taskset::RoleFolders;
+use punctual_sys::peer::Peer;
 use serde::Deserialize;
 
 use crate::allowance::{Allowance, AllowanceKeys};
@@ -42,6 +46,14 @@ pub struct User {
 }
 
 impl User {
+    /// The user at the other end of a connection.
+    ///
+    /// # Errors
+    /// The kernel does not tell.
+    pub(crate) fn at(stream: &UnixStream) -> io::Result<User> {
+        Peer::of(stream.as_fd()).map(|peer| User { uid: peer.uid, groups: peer.groups })
+    }
+
     /// Whether it may do everything.
     #[must_use]
     pub fn is_root(&self) -> bool {

@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{json, Map, Value};
 
 use crate::access::User;
+use crate::clients::{Clients, Connection};
+use crate::handover::check_successor;
 use crate::reservations::{Lease, Reservations};
 
 /// How long an answer may wait for a client that does not read.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Calls that a client may make at once.
 const BURST: f64 = 64.0;
 /// Calls per second that it may make in the long run.
@@ -49,30 +51,63 @@ error InvalidParameter (parameter: string)
 
 /// Serves a client until it disconnects, sends what is no call, or does not read its answers; then
 /// releases what it holds.
-pub fn converse(reservations: Arc<Reservations>, mut stream: UnixStream, caller: User) {
+pub fn converse(reservations: Arc<Reservations>, stream: UnixStream, caller: User) {
     if stream.set_write_timeout(Some(PATIENCE)).is_err() {
         return;
     }
-    let lease = reservations.lease(caller);
-    let mut client = Client { reservations, lease };
-    let (mut reader, mut pace) = (MessageReader::new(MESSAGE_LIMIT), Pace::new());
-    while let Ok(Some(message)) = reader.next(&mut stream) {
-        pace.wait();
-        if client.handle(&message, &mut stream).is_err() {
-            break;
+    let lease = reservations.lease(caller.clone());
+    let clients = Clients::new(reservations);
+    let connection = clients.ok().and_then(|clients| clients.admit(stream, caller.uid));
+    if let Some(connection) = connection {
+        serve_calls(&connection, lease, MessageReader::new(MESSAGE_LIMIT));
+    }
+}
+
+/// The same of one connection of several. What its lease holds stays if another process serves the
+/// client from then on.
+pub(crate) fn serve_calls(connection: &Connection, lease: Lease, mut reader: MessageReader) {
+    let mut client =
+        Client { reservations: connection.reservations().clone(), lease, passed: false };
+    let (mut stream, mut pace) = (&*connection.stream, Pace::new());
+    loop {
+        if !connection.wait_while_paused(&client.lease, &reader) {
+            client.passed = true;
+            return;
+        }
+        match reader.take() {
+            Ok(Some(message)) => {
+                pace.wait();
+                match client.handle(&message, &mut stream, connection) {
+                    Ok(After::NextCall) => {}
+                    Ok(After::NoCall) | Err(_) => return,
+                }
+            }
+            Ok(None) if connection.fill(&mut reader) => {}
+            _ => return,
         }
     }
+}
+
+/// What follows an answer.
+enum After {
+    NextCall,
+    /// The connection is the main thread's.
+    NoCall,
 }
 
 /// A client and what it holds, which is released when this is dropped.
 struct Client {
     reservations: Arc<Reservations>,
     lease: Lease,
+    /// Another process has what it holds.
+    passed: bool,
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.reservations.end_lease(&mut self.lease);
+        if !self.passed {
+            self.reservations.end_lease(&mut self.lease);
+        }
     }
 }
 
@@ -106,6 +141,11 @@ struct Id {
 }
 
 #[derive(Deserialize)]
+struct Version {
+    version: u64,
+}
+
+#[derive(Deserialize)]
 struct Interface {
     interface: String,
 }
@@ -115,12 +155,24 @@ impl Client {
     ///
     /// # Errors
     /// It is no call, or its answer cannot be sent.
-    fn handle(&mut self, message: &[u8], stream: &mut UnixStream) -> io::Result<()> {
+    fn handle(
+        &mut self,
+        message: &[u8],
+        stream: &mut &UnixStream,
+        connection: &Connection,
+    ) -> io::Result<After> {
         let call: Call = serde_json::from_slice(message)?;
         let parameters = Value::Object(call.parameters.unwrap_or_default());
-        let result = self.call(&call.method, parameters);
+        let hands_over = call.method == format!("{INTERFACE}.HandOver");
+        let result = match hands_over {
+            true => self.hand_over(parameters, connection),
+            false => self.call(&call.method, parameters),
+        };
+        if hands_over && result.is_ok() {
+            return Ok(After::NoCall);
+        }
         if call.oneway {
-            return Ok(());
+            return Ok(After::NextCall);
         }
         match result {
             Ok(parameters) => send(stream, &json!({ "parameters": parameters })),
@@ -130,11 +182,25 @@ impl Client {
                 let error = Some(format!("{COMMON}.{name}"));
                 send(stream, &CallReply { parameters: Some(parameters), error })
             }
+        }?;
+        Ok(After::NextCall)
+    }
+
+    /// The main thread answers, and passes everything on.
+    fn hand_over(&mut self, parameters: Value, connection: &Connection) -> Result<Value, Refusal> {
+        let Version { version } = parse(parameters)?;
+        check_successor(self.lease.caller(), version)?;
+        match connection.offer() {
+            true => Ok(json!({})),
+            false => Err(Refusal::Service(ServiceError::MachineRefused {
+                cause: "another process takes the place of this service".to_owned(),
+                help: "wait for its end".to_owned(),
+            })),
         }
     }
 
     fn call(&mut self, method: &str, parameters: Value) -> Result<Value, Refusal> {
-        let Client { reservations, lease } = self;
+        let Client { reservations, lease, .. } = self;
         let unknown = |name, parameter, what: &str| Refusal::Common(name, parameter, what.into());
         let (interface, name) = method.rsplit_once('.').unwrap_or(("", method));
         match (interface, name) {

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use punctual::{Ppm, Running, TaskEnd, TaskHandle};
 use punctual_diagnostic::{Diagnostic, Kind};
+use punctual_process::Identity;
 use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
 
 use crate::access::User;
 use crate::dispatchers::Dispatchers;
+use crate::handover::PassedReservation;
 use crate::mailbox::{task_name, Mailboxes};
-use crate::values::Values;
+use crate::values::{Origin, Values};
 
 /// Reservations of one user on one CPU, root excepted, and their least budget, ns. The dispatcher
 /// looks whether a sleeping program runs again at intervals of a part of its budget, at the cost of
@@ -32,13 +34,32 @@ pub struct Domain {
     running: Option<Arc<Running>>,
     held: BTreeMap<u64, Held>,
     mail: Arc<Mailboxes>,
+    /// The dispatcher stays without reservations: some are to follow.
+    expects: bool,
     /// The service ends: nothing is reserved any more.
     ended: bool,
 }
 
 struct Held {
     info: ReservationInfo,
+    values: Values,
+    key: ReservationKey,
+    /// Groups of the user.
+    groups: Vec<u32>,
+    /// The process, and its thread if it is for that alone.
+    target: (Identity, Option<Identity>),
     handle: TaskHandle<TaskEnd>,
+}
+
+/// What names a reservation, and whose it is.
+#[derive(Debug, Clone, Copy)]
+pub struct ReservationKey {
+    /// Its number.
+    pub id: u64,
+    /// The lease that holds it.
+    pub lease: u64,
+    /// Number of its first period: not 0, where another process of the service had it before.
+    pub first_period: u64,
 }
 
 impl Held {
@@ -56,7 +77,8 @@ fn ppm(budget_ns: u64, period_ns: u64) -> u64 {
 impl Domain {
     /// A CPU without reservations.
     pub fn new(cpu: u32, dispatchers: Arc<Dispatchers>, mail: Arc<Mailboxes>) -> Domain {
-        Domain { cpu, dispatchers, running: None, held: BTreeMap::new(), mail, ended: false }
+        let (running, held) = (None, BTreeMap::new());
+        Domain { cpu, dispatchers, running, held, mail, expects: false, ended: false }
     }
 
     /// Sum of budget / period of all reservations, parts per million.
@@ -98,13 +120,15 @@ impl Domain {
         caller: &User,
         limit_ppm: u64,
         cpus: &[u32],
-        (id, lease): (u64, u64),
+        key: ReservationKey,
+        target: (Identity, Option<Identity>),
     ) -> Result<ReservationInfo, ServiceError> {
         self.forget_ended();
         let ppm = ppm(values.budget_ns, values.period_ns);
         self.check_limit(caller, limit_ppm, ppm, self.of_user_ppm(caller.uid))?;
         self.check_cost(caller, values)?;
-        self.mail.register(id, lease);
+        let id = key.id;
+        self.mail.register(id, key.lease, key.first_period);
         let handle = match self.add(request, values, id, cpus) {
             Ok(handle) => handle,
             Err(refusal) => {
@@ -120,12 +144,13 @@ impl Domain {
             pid: request.pid,
             tid: request.tid,
             cpu: self.cpu,
-            role: values.role.as_ref().map(|(name, _)| name.clone()),
+            role: values.role().map(str::to_owned),
             period_ns: values.period_ns,
             budget_ns: values.budget_ns,
             deadline_ns: values.deadline_ns.unwrap_or(values.period_ns),
         };
-        self.held.insert(id, Held { info: info.clone(), handle });
+        let (values, groups) = (values.clone(), caller.groups.clone());
+        self.held.insert(id, Held { info: info.clone(), values, key, groups, target, handle });
         Ok(info)
     }
 
@@ -194,10 +219,7 @@ impl Domain {
         if self.ended {
             return Err(Diagnostic::machine("the service ends", "try again in a moment"));
         }
-        let running = match &self.running {
-            Some(running) => running,
-            None => self.running.insert(self.dispatchers.of_cpu(self.cpu, cpus)?),
-        };
+        let running = self.dispatcher(cpus)?;
         let ns = Duration::from_nanos;
         let mut task = running
             .task(task_name(&request.name, id))
@@ -213,6 +235,29 @@ impl Domain {
             Some(tid) => task.thread_of(request.pid, tid),
             None => task.pid(request.pid),
         }
+    }
+
+    /// The dispatcher, started if there is none.
+    fn dispatcher(&mut self, cpus: &[u32]) -> Result<Arc<Running>, Diagnostic> {
+        match &self.running {
+            Some(running) => Ok(running.clone()),
+            None => Ok(self.running.insert(self.dispatchers.of_cpu(self.cpu, cpus)?).clone()),
+        }
+    }
+
+    /// Starts the dispatcher for reservations that are to follow.
+    ///
+    /// # Errors
+    /// The machine does not permit it.
+    pub fn expect(&mut self, cpus: &[u32]) -> Result<(), Diagnostic> {
+        self.expects = true;
+        self.dispatcher(cpus).map(drop)
+    }
+
+    /// They have followed.
+    pub fn expect_none(&mut self) {
+        self.expects = false;
+        self.end_if_empty();
     }
 
     /// Gives a reservation another budget, ns, from its next release on: no role's any more.
@@ -235,6 +280,7 @@ impl Domain {
         changed.map_err(|refusal| self.explain(refusal, caller))?;
         if let Some(held) = self.held.get_mut(&id) {
             (held.info.budget_ns, held.info.role) = (budget_ns, None);
+            held.values.origin = Origin::Client;
         }
         Ok(())
     }
@@ -253,6 +299,38 @@ impl Domain {
         self.end_if_empty();
     }
 
+    /// All reservations, for another process of the service.
+    pub fn export(&mut self) -> Vec<PassedReservation> {
+        self.forget_ended();
+        let pass = |held: &Held| PassedReservation {
+            info: held.info.clone(),
+            overrun: held.values.overrun.to_string(),
+            origin: held.values.origin.clone(),
+            lease: held.key.lease,
+            groups: held.groups.clone(),
+            process: held.target.0,
+            thread: held.target.1,
+        };
+        self.held.values().map(pass).collect()
+    }
+
+    /// Restores the processes of reservations that another process of the service takes over, and
+    /// leaves the dispatcher; its client sees no end.
+    pub fn let_go(&mut self, ids: &[u64]) {
+        let held: Vec<Held> = ids.iter().filter_map(|id| self.held.remove(id)).collect();
+        for held in &held {
+            self.mail.set_leaves(held.key.id);
+            // Refused only where the run has ended, which restored it.
+            let _ = held.handle.stop();
+        }
+        let until = Instant::now() + PATIENCE;
+        while held.iter().any(|held| !held.handle.is_finished()) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+            // A request has the run look at once for what has ended.
+            let _ = self.running.as_ref().map(|running| running.alive());
+        }
+    }
+
     /// Forgets reservations whose processes are gone.
     pub fn forget_ended(&mut self) {
         self.held.retain(|_, held| !held.handle.is_finished());
@@ -261,13 +339,13 @@ impl Domain {
 
     /// Releases all reservations, and the CPU.
     pub fn end(&mut self) {
-        self.ended = true;
+        (self.ended, self.expects) = (true, false);
         self.held.clear();
         self.end_if_empty();
     }
 
     fn end_if_empty(&mut self) {
-        if !self.held.is_empty() {
+        if !self.held.is_empty() || self.expects {
             return;
         }
         self.running.take().into_iter().for_each(|running| self.dispatchers.give_back(running));

@@ -7,6 +7,9 @@
 //!  client <──TakeEvents── Mailboxes <──observer──────────┘
 //! ```
 //!
+//! Another process of the service, of another build perhaps, takes all of this over while clients
+//! stay connected (`handover`).
+//!
 //! Other interfaces than Varlink reserve by [`Reservations`], too, with leases of their own.
 //!
 //! A connection is a lease: what it reserved is released when it ends. The service runs in the
@@ -14,9 +17,11 @@
 
 mod access;
 mod allowance;
+mod clients;
 mod connection;
 mod dispatchers;
 mod domain;
+mod handover;
 mod listen;
 mod mailbox;
 mod owner;
@@ -30,5 +35,5 @@ pub use connection::converse;
 pub use owner::check_owner;
 pub use punctual::Host;
 pub use reservations::{Lease, Reservations};
-pub use serve::{serve, ServeOptions};
+pub use serve::{serve, ServeOptions, ServiceEnd};
 pub use thread_budget::ThreadBudget;

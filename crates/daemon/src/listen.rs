@@ -85,6 +85,16 @@ fn take_name(unnamed: &Path, path: &Path) -> io::Result<bool> {
 }
 
 impl Listening {
+    /// The socket of a process whose place this one takes.
+    pub fn taken_over(listener: UnixListener, own: Option<PathBuf>) -> Listening {
+        Listening { listener, own }
+    }
+
+    /// Another process has the socket: its file stays.
+    pub fn set_passed(&mut self) {
+        self.own = None;
+    }
+
     /// The path of a socket of our own.
     pub fn own(&self) -> Option<&Path> {
         self.own.as_deref()

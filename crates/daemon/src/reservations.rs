@@ -1,9 +1,11 @@
 //! All CPUs, and the calls of clients on them. Its methods wait: for a dispatcher's start, some
 //! 30 ms, and for the restoration of processes.
 
+mod passed;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use punctual::Host;
 use punctual_diagnostic::is_printable;
@@ -14,7 +16,7 @@ use punctual_service::{
 
 use crate::access::{AccessRules, User};
 use crate::dispatchers::Dispatchers;
-use crate::domain::{unknown, Domain};
+use crate::domain::{unknown, Domain, ReservationKey};
 use crate::mailbox::Mailboxes;
 use crate::owner::{check_owner, invalid};
 use crate::thread_budget::ThreadBudget;
@@ -30,6 +32,11 @@ pub struct Reservations {
     domains: BTreeMap<u32, Mutex<Domain>>,
     mail: Arc<Mailboxes>,
     ids: AtomicU64,
+    /// Written while another process of the service takes everything over: what else changes
+    /// reservations waits.
+    changes: RwLock<()>,
+    /// Leases of other interfaces than Varlink that were taken over and not claimed yet.
+    unclaimed: Mutex<Vec<(Lease, ReservationInfo)>>,
 }
 
 /// What one connection reserved: reservation and CPU.
@@ -60,7 +67,8 @@ impl Reservations {
         let domain = |cpu| (cpu, Mutex::new(Domain::new(cpu, dispatchers.clone(), mail.clone())));
         let domains = cpus.into_iter().map(domain).collect();
         let (access, ids) = (RwLock::new(access), AtomicU64::new(1));
-        Reservations { access, dispatchers, domains, mail, ids }
+        let (changes, unclaimed) = (RwLock::default(), Mutex::default());
+        Reservations { access, dispatchers, domains, mail, ids, changes, unclaimed }
     }
 
     /// What schedules them: `user` or `kernel`, as `punctual serve --host` has them.
@@ -89,6 +97,11 @@ impl Reservations {
 
     fn domain(&self, cpu: u32) -> Option<MutexGuard<'_, Domain>> {
         Some(self.domains.get(&cpu)?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Of a call that changes reservations.
+    fn change(&self) -> RwLockReadGuard<'_, ()> {
+        self.changes.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn cpus(&self) -> Vec<u32> {
@@ -129,6 +142,7 @@ impl Reservations {
             let cause = format!("a request is for 1 to {AT_ONCE} tasks, not {}", requests.len());
             return Err(invalid(cause, "split it"));
         }
+        let _changes = self.change();
         let mut reserved: Vec<ReservationInfo> = Vec::new();
         for request in requests {
             let values = self.values(&lease.caller, request);
@@ -153,7 +167,7 @@ impl Reservations {
         lease: &mut Lease,
         request: &TaskRequest,
     ) -> Result<ReservationInfo, ServiceError> {
-        self.reserve_one(lease, request, &Values::of_request(request)?)
+        self.reserve_one(lease, request, &Values::of_interface(request)?)
     }
 
     /// What a caller gets by a request, if it may have that.
@@ -183,7 +197,7 @@ impl Reservations {
         }
         let process = check_owner(request.pid, &lease.caller)?;
         let thread = check_thread(request, &lease.caller)?;
-        let info = self.place(lease, request, values)?;
+        let info = self.place(lease, (request, values), (process, thread))?;
         lease.held.insert(info.id, info.cpu);
         // Its number may have become another process's before it was adopted.
         let same = |id: &Identity| Identity::of(id.pid) == Some(*id);
@@ -199,8 +213,8 @@ impl Reservations {
     fn place(
         &self,
         lease: &Lease,
-        request: &TaskRequest,
-        values: &Values,
+        (request, values): (&TaskRequest, &Values),
+        target: (Identity, Option<Identity>),
     ) -> Result<ReservationInfo, ServiceError> {
         let Lease { number, caller, .. } = lease;
         let permitted = self.cpus();
@@ -224,9 +238,10 @@ impl Reservations {
         for cpu in cpus {
             let Some(mut domain) = self.domain(cpu) else { continue };
             let id = self.ids.fetch_add(1, Relaxed);
+            let key = ReservationKey { id, lease: *number, first_period: 0 };
             let limit_ppm = self.limit_ppm(caller, cpu);
             let what = (request, values);
-            match domain.reserve(what, caller, limit_ppm, &permitted, (id, *number)) {
+            match domain.reserve(what, caller, limit_ppm, &permitted, key, target) {
                 Ok(info) => return Ok(info),
                 Err(refusal) => _ = refused.get_or_insert(refusal),
             }
@@ -251,6 +266,7 @@ impl Reservations {
         access.check_role(&lease.caller, None)?;
         drop(access);
         let limit_ppm = self.limit_ppm(&lease.caller, cpu);
+        let _changes = self.change();
         let mut domain = self.domain(cpu).ok_or_else(|| unknown(id))?;
         domain.change_budget(id, budget_ns, &lease.caller, limit_ppm)
     }
@@ -263,6 +279,7 @@ impl Reservations {
         if !lease.held.contains_key(&id) {
             return Err(unknown(id));
         }
+        let _changes = self.change();
         self.release_all(lease, vec![id]);
         Ok(())
     }
@@ -288,6 +305,7 @@ impl Reservations {
 
     /// The client has gone.
     pub fn end_lease(&self, lease: &mut Lease) {
+        let _changes = self.change();
         self.mail.close(lease.number);
         let ids = lease.held.keys().copied().collect();
         self.release_all(lease, ids);

@@ -1,33 +1,25 @@
 //! The service's life: connections, signals, the end.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use punctual::Host;
 use punctual_diagnostic::Diagnostic;
-use punctual_sys::peer::Peer;
 use rustix::event::{poll, PollFd, PollFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::low_level::pipe;
 
-use crate::access::{AccessRules, User};
-use crate::connection::converse;
+use crate::access::AccessRules;
+use crate::clients::Clients;
 use crate::dispatchers::choose;
+use crate::handover::{pass_on, Predecessor};
 use crate::listen::Listening;
 use crate::reservations::Reservations;
-
-/// Connections of one user, root excepted.
-const PER_USER: usize = 64;
-/// Connections of all users but root.
-const IN_ALL: usize = 1024;
-/// Stack of a connection's thread, bytes; what is not touched takes no memory.
-const STACK: usize = 512 << 10;
 
 /// How the service runs.
 #[derive(Debug, Clone)]
@@ -41,22 +33,35 @@ pub struct ServeOptions {
     /// What schedules the reservations, the user host or the kernel host; `None`: the latter, where
     /// the machine permits it for these CPUs, else the former.
     pub host: Option<Host>,
+    /// Takes the place of the service that runs, and its host if `host` is `None`.
+    pub replace: bool,
 }
 
-/// Serves until SIGTERM or SIGINT; then everything is released. SIGHUP reads the configuration
-/// again. `ready` is called once clients can connect, with the socket's path if the socket is not
-/// systemd's, with the reservations, for interfaces beside Varlink, and with the reason for the
-/// host, if it was chosen here.
+/// How a service ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServiceEnd {
+    /// By a signal; everything was released.
+    Stopped,
+    /// The process of this number has taken its place, with all clients and reservations.
+    Replaced(i32),
+}
+
+/// Serves until SIGTERM or SIGINT, when everything is released, or until another process takes its
+/// place. SIGHUP reads the configuration again. `ready` is called once clients can connect, with
+/// the socket's path if the socket is not systemd's, with the reservations, for interfaces beside
+/// Varlink, and with the reason for the host, if it was chosen here.
 ///
 /// # Errors
-/// The configuration is wrong; no socket can be made; another service listens there.
+/// The configuration is wrong; no socket can be made; another service listens there; the service
+/// that is to be replaced does not run, or is of another version.
 pub fn serve(
     options: &ServeOptions,
     ready: impl FnOnce(Option<&Path>, &Arc<Reservations>, Option<String>),
-) -> Result<(), Diagnostic> {
+) -> Result<ServiceEnd, Diagnostic> {
     let access = AccessRules::read(&options.config)?;
+    let old = options.replace.then(|| Predecessor::request(&options.socket)).transpose()?;
     let cpus = options.cpus.iter().copied().filter(|&cpu| access.has_cpu(cpu));
-    let (host, why) = choose(options.host, cpus)?;
+    let (host, why) = choose(options.host.or(old.as_ref().map(Predecessor::host)), cpus)?;
     let reservations = Arc::new(Reservations::new(options.cpus.clone(), access, host));
     let failed = |e: io::Error| {
         Diagnostic::refused("the service cannot run", e, "see the limits of this process")
@@ -64,12 +69,20 @@ pub fn serve(
     // Before clients can connect: one that can may have the configuration read again.
     let stop = on_signals(&[SIGTERM, SIGINT]).map_err(failed)?;
     let reload = on_signals(&[SIGHUP]).map_err(failed)?;
-    let listening = Listening::at(&options.socket)?;
+    let clients = Clients::new(reservations.clone()).map_err(failed)?;
+    let mut listening = match old {
+        None => Listening::at(&options.socket)?,
+        Some(old) => old.take_over(&reservations)?.resume(&clients),
+    };
     listening.listener.set_nonblocking(true).map_err(failed)?;
     // Where no systemd waits for it, nothing happens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     ready(listening.own(), &reservations, why);
-    let served = accept_until(&stop, &reload, &listening, &reservations, options);
+    // Reservations by an interface that this service does not have.
+    for (mut lease, _) in reservations.claim() {
+        reservations.end_lease(&mut lease);
+    }
+    let served = accept_until(&stop, &reload, &mut listening, &clients, options);
     reservations.end();
     served.map_err(failed)
 }
@@ -87,91 +100,46 @@ fn on_signals(signals: &[i32]) -> io::Result<UnixStream> {
 fn accept_until(
     stop: &UnixStream,
     reload: &UnixStream,
-    listening: &Listening,
-    reservations: &Arc<Reservations>,
+    listening: &mut Listening,
+    clients: &Arc<Clients>,
     options: &ServeOptions,
-) -> io::Result<()> {
-    let counts = Counts::default();
+) -> io::Result<ServiceEnd> {
     loop {
+        let offered = clients.offered();
         let on = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
-        let mut fds = [on(stop.as_fd()), on(reload.as_fd()), on(listening.listener.as_fd())];
+        let mut fds = [
+            on(stop.as_fd()),
+            on(reload.as_fd()),
+            on(offered.as_fd()),
+            on(listening.listener.as_fd()),
+        ];
         match poll(&mut fds, None) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
         if fds[0].revents().contains(PollFlags::IN) {
-            return Ok(());
+            return Ok(ServiceEnd::Stopped);
         }
         if fds[1].revents().contains(PollFlags::IN) {
             while matches!(io::Read::read(&mut &*reload, &mut [0; 64]), Ok(1..)) {}
             match AccessRules::read(&options.config) {
-                Ok(access) => reservations.set_access(access),
+                Ok(access) => clients.reservations().set_access(access),
                 Err(e) => eprintln!("punctuald: the configuration is as before: {e}"),
             }
         }
+        if let Some(successor) = clients.take_successor() {
+            match pass_on(successor, listening, clients) {
+                Ok(pid) => return Ok(ServiceEnd::Replaced(pid)),
+                Err(e) => eprintln!("punctuald: continues, as no process takes its place: {e}"),
+            }
+        }
         match listening.listener.accept() {
-            Ok((stream, _)) => welcome(reservations, stream, &counts),
+            Ok((stream, _)) => clients.welcome(stream),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
             // No descriptor is free: clients that end free some.
             Err(e) => {
                 eprintln!("punctuald: a client cannot be accepted: {e}");
                 thread::sleep(Duration::from_millis(100));
-            }
-        }
-    }
-}
-
-/// Serves a client by a thread of its own, or closes its connection: there are too many.
-fn welcome(reservations: &Arc<Reservations>, stream: UnixStream, counts: &Counts) {
-    let Ok(peer) = Peer::of(stream.as_fd()) else { return };
-    let Some(counted) = counts.count(peer.uid) else { return };
-    if stream.set_nonblocking(false).is_err() {
-        return;
-    }
-    let reservations = reservations.clone();
-    let caller = User { uid: peer.uid, groups: peer.groups };
-    let thread = thread::Builder::new().name("client".into()).stack_size(STACK);
-    let served = thread.spawn(move || {
-        converse(reservations, stream, caller);
-        drop(counted);
-    });
-    if let Err(e) = served {
-        eprintln!("punctuald: a client cannot be served: {e}");
-    }
-}
-
-/// Connections by user.
-#[derive(Debug, Clone, Default)]
-struct Counts(Arc<Mutex<BTreeMap<u32, usize>>>);
-
-/// One connection of a user, counted until it is dropped.
-struct Counted(u32, Counts);
-
-impl Counts {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// `None`: there are too many.
-    fn count(&self, uid: u32) -> Option<Counted> {
-        let mut counts = self.lock();
-        let others: usize = counts.iter().filter(|(uid, _)| **uid != 0).map(|(_, n)| n).sum();
-        let count = counts.entry(uid).or_default();
-        if uid != 0 && (*count >= PER_USER || others >= IN_ALL) {
-            return None;
-        }
-        *count += 1;
-        Some(Counted(uid, self.clone()))
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        let mut counts = self.1.lock();
-        if let Some(count) = counts.get_mut(&self.0) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&self.0);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use punctual_service::{ServiceError, TaskRequest};
 use punctual_taskset::{Overrun, Role, RoleFolders};
+use serde::{Deserialize, Serialize};
 
 use crate::owner::invalid;
 
@@ -21,9 +22,20 @@ pub struct Values {
     pub overrun: Overrun,
     /// The CPU, if it has to be a certain one.
     pub cpu: Option<u32>,
-    /// The role that they are of, and whether the configuration names it for the user: then the
-    /// administrator has chosen them.
-    pub role: Option<(String, bool)>,
+    /// Who has chosen them.
+    pub origin: Origin,
+}
+
+/// Who has chosen the values of a reservation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// Its client.
+    Client,
+    /// The file of a role; `is_named`: the configuration names the role for the user.
+    Role { name: String, is_named: bool },
+    /// The configuration, for an interface that takes them from there.
+    Interface,
 }
 
 impl Values {
@@ -42,8 +54,16 @@ impl Values {
             deadline_ns: request.deadline_ns,
             overrun: overrun(request.overrun.as_deref())?,
             cpu: request.cpu,
-            role: None,
+            origin: Origin::Client,
         })
+    }
+
+    /// The same for an interface that takes them from the configuration.
+    ///
+    /// # Errors
+    /// As of [`of_request`](Values::of_request).
+    pub fn of_interface(request: &TaskRequest) -> Result<Values, ServiceError> {
+        Ok(Values { origin: Origin::Interface, ..Values::of_request(request)? })
     }
 
     /// The values of the role that a request names, as its file has them now.
@@ -83,13 +103,21 @@ impl Values {
             deadline_ns: deadline,
             overrun: overrun.unwrap_or_default(),
             cpu: request.cpu.or(cpu),
-            role: Some((name.to_owned(), is_named)),
+            origin: Origin::Role { name: name.to_owned(), is_named },
         })
+    }
+
+    /// The role that they are of.
+    pub fn role(&self) -> Option<&str> {
+        match &self.origin {
+            Origin::Role { name, .. } => Some(name),
+            _ => None,
+        }
     }
 
     /// Whether the administrator has chosen them.
     pub fn are_of_the_configuration(&self) -> bool {
-        self.role.as_ref().is_some_and(|(_, is_named)| *is_named)
+        matches!(self.origin, Origin::Role { is_named: true, .. } | Origin::Interface)
     }
 }
 

@@ -124,6 +124,12 @@ impl ServiceHost {
         if let Some(count) = event.unreported {
             sink(RunEvent::Unreported { task: task.index, count });
         }
+        if let Some(cause) = event.cause {
+            sink(RunEvent::Warning(format!(
+                "task {}: its reservation has ended: {cause}",
+                task.index
+            )));
+        }
         task.ended = event.ended.map(|how| match how.as_str() {
             "released" => TaskEnd::Stopped,
             "refused" => TaskEnd::Refused,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use punctual_daemon::{Lease, Reservations, User};
+use punctual_process::Identity;
 use punctual_service::TaskRequest;
 
 use crate::limits::{check_nice, check_priority, CallWindow, PROCESSES, THREADS, USERS};
@@ -35,9 +36,17 @@ enum Grant {
 }
 
 impl Promotions {
-    /// Without threads.
+    /// With the threads whose reservations the service took over from another process.
     pub fn new(reservations: Arc<Reservations>) -> Promotions {
-        Promotions { reservations, users: Mutex::default(), added: Condvar::new() }
+        let mut users: BTreeMap<u32, Promoted> = BTreeMap::new();
+        for (lease, info) in reservations.claim() {
+            let thread = info.tid.and_then(Identity::of);
+            let Some(identity) = thread else { continue };
+            let thread = ClientThread { identity, pid: info.pid };
+            let user = users.entry(info.uid).or_insert_with(|| Promoted::new(Instant::now()));
+            user.threads.insert(thread, Grant::Reservation(lease));
+        }
+        Promotions { reservations, users: Mutex::new(users), added: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, Promoted>> {
@@ -144,8 +153,7 @@ impl Promotions {
         if users.len() >= USERS && !users.contains_key(&caller.uid) {
             return Err(CallRefusal::Denied(format!("{USERS} users have threads")));
         }
-        let new = || Promoted { calls: CallWindow::new(now), threads: BTreeMap::new() };
-        let user = users.entry(caller.uid).or_insert_with(new);
+        let user = users.entry(caller.uid).or_insert_with(|| Promoted::new(now));
         user.calls.count(now)?;
         self.drop_ended(user);
         Ok(user)
@@ -194,6 +202,10 @@ impl Promotions {
 }
 
 impl Promoted {
+    fn new(now: Instant) -> Promoted {
+        Promoted { calls: CallWindow::new(now), threads: BTreeMap::new() }
+    }
+
     fn check_room(&self, thread: &ClientThread) -> Result<(), CallRefusal> {
         if self.threads.contains_key(thread) {
             return Ok(());

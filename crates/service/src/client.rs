@@ -116,6 +116,22 @@ impl ServiceClient {
         self.call("TakeEvents", json!({}))
     }
 
+    /// Has the service pass everything on to this process. Returns the connection, which then has
+    /// messages of that version, of at most `limit` bytes.
+    ///
+    /// # Errors
+    /// This user is not root; the service has another version, or passes everything on to another
+    /// process already. It continues then.
+    pub fn hand_over(
+        mut self,
+        version: u32,
+        limit: usize,
+    ) -> Result<(UnixStream, MessageReader), Diagnostic> {
+        self.command("HandOver", json!({ "version": version }))?;
+        self.reader.set_limit(limit);
+        Ok((self.stream, self.reader))
+    }
+
     fn command(&mut self, method: &str, parameters: Value) -> Result<(), Diagnostic> {
         self.call::<Map<String, Value>>(method, parameters).map(drop)
     }

@@ -37,7 +37,7 @@ pub struct PeriodReport {
     pub overrun: bool,
 }
 
-/// One event of one reservation; one of the optional fields is there.
+/// One event of one reservation; one of `period`, `unreported` and `ended` is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskEvent {
     /// The reservation.
@@ -49,9 +49,12 @@ pub struct TaskEvent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreported: Option<u64>,
     /// It has ended: `ended`, its processes are gone; `released`, its client or the service gave it
-    /// back; `refused`, by the dispatcher.
+    /// back; `refused`, by the dispatcher, or by a service that took the place of another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
+    /// With `ended`: why it was refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
 }
 
 /// The answer to `TakeEvents`.

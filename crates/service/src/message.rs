@@ -59,7 +59,24 @@ impl MessageReader {
     /// Messages of at most `limit` bytes.
     #[must_use]
     pub fn new(limit: usize) -> MessageReader {
-        MessageReader { buffer: Vec::new(), searched: 0, limit }
+        MessageReader::with_unread(limit, Vec::new())
+    }
+
+    /// The same, of a stream of which these bytes were read already.
+    #[must_use]
+    pub fn with_unread(limit: usize, unread: Vec<u8>) -> MessageReader {
+        MessageReader { buffer: unread, searched: 0, limit }
+    }
+
+    /// What was read of the stream and not returned yet.
+    #[must_use]
+    pub fn unread(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Bounds further messages otherwise.
+    pub fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
     }
 
     /// The next message, without its zero byte; `None` at the end of the stream.
@@ -69,29 +86,53 @@ impl MessageReader {
     /// it.
     pub fn next(&mut self, stream: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
         loop {
-            let end = self.buffer[self.searched..].iter().position(|&b| b == 0);
-            if let Some(end) = end.map(|n| self.searched + n) {
-                let rest = self.buffer.split_off(end + 1);
-                let mut message = std::mem::replace(&mut self.buffer, rest);
-                message.pop();
-                self.searched = 0;
+            if let Some(message) = self.take()? {
                 return Ok(Some(message));
             }
-            self.searched = self.buffer.len();
-            if self.searched > self.limit {
-                return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
+            if !self.fill(stream)? {
+                return Ok(None);
             }
-            let mut chunk = [0; 4096];
-            match stream.read(&mut chunk) {
-                Ok(0) if self.buffer.is_empty() => return Ok(None),
-                Ok(0) => {
-                    let cut = "the stream ends in a message";
-                    return Err(io::Error::new(io::ErrorKind::InvalidData, cut));
-                }
-                Ok(n) => self.buffer.extend_from_slice(&chunk[..n]),
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+        }
+    }
+
+    /// The next message, if all of it was read.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`]: it is too long.
+    pub fn take(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let end = self.buffer[self.searched..].iter().position(|&b| b == 0);
+        if let Some(end) = end.map(|n| self.searched + n) {
+            let rest = self.buffer.split_off(end + 1);
+            let mut message = std::mem::replace(&mut self.buffer, rest);
+            message.pop();
+            self.searched = 0;
+            return Ok(Some(message));
+        }
+        self.searched = self.buffer.len();
+        if self.searched > self.limit {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "a message is too long"));
+        }
+        Ok(None)
+    }
+
+    /// Reads once; false at the end of the stream.
+    ///
+    /// # Errors
+    /// As of [`next`](MessageReader::next).
+    pub fn fill(&mut self, stream: &mut impl Read) -> io::Result<bool> {
+        let mut chunk = [0; 4096];
+        match stream.read(&mut chunk) {
+            Ok(0) if self.buffer.is_empty() => Ok(false),
+            Ok(0) => {
+                let cut = "the stream ends in a message";
+                Err(io::Error::new(io::ErrorKind::InvalidData, cut))
             }
+            Ok(n) => {
+                self.buffer.extend_from_slice(&chunk[..n]);
+                Ok(true)
+            }
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(e) => Err(e),
         }
     }
 }

@@ -36,6 +36,7 @@ mod self_suspending;
 mod service;
 mod service_attacks;
 mod service_by_role;
+mod service_replacement;
 mod service_threads;
 mod stalls;
 mod stops;

@@ -11,7 +11,9 @@ use serde_json::Value;
 use crate::machine::{permitted_cpu, wait_for_cpu, Need};
 use crate::privileges::{open_folder, Elsewhere, UNPRIVILEGED};
 use crate::process::{attributes, cgroup_of, eventually, kill, marked, state_of};
-use crate::punctual::{adversarial, new_mark, patiently, run_on, Ended, Running, Scratch};
+use crate::punctual::{
+    adversarial, assert_nothing_left, new_mark, patiently, run_on, Ended, Running, Scratch,
+};
 use crate::victim::Victim;
 
 /// What all of this needs.
@@ -24,7 +26,7 @@ const OTHER_USER: u32 = 65_533;
 pub struct Service {
     pub running: Running,
     pub socket: String,
-    scratch: Scratch,
+    pub scratch: Scratch,
     elsewhere: Elsewhere,
 }
 
@@ -72,6 +74,23 @@ impl Service {
     pub fn start_again(&mut self) {
         self.running = serve(&self.socket, &self.scratch.path("service.toml"));
         self.await_ready();
+    }
+
+    /// Another one takes the place of this one, which ends.
+    pub fn replace(&mut self) -> Ended {
+        let successor = self.successor("service.toml");
+        let old = std::mem::replace(&mut self.running, successor).end();
+        old.assert_code(0).assert_says(&["has taken the place of this service"]);
+        assert_nothing_left(old.pid, &old.mark, &[]);
+        self.await_ready();
+        old
+    }
+
+    /// One that is to take the place of this one, with this file as its configuration.
+    pub fn successor(&self, config: &str) -> Running {
+        let config = self.scratch.path(config);
+        let args = ["serve", "--replace", "--socket", &self.socket, "--config", &config];
+        Running::from(|c| c.args(args))
     }
 
     /// A connection as root.
@@ -143,7 +162,7 @@ fn host() -> String {
 }
 
 /// The words of a run of a spinning command.
-fn spin<'a>(period: &'a str, budget: &'a str) -> Vec<&'a str> {
+pub fn spin<'a>(period: &'a str, budget: &'a str) -> Vec<&'a str> {
     let run = ["run", "--host", "service", "-q", "--period", period, "--budget", budget];
     run.into_iter().chain(["--duration", "60s", "--", "sh", "-c", "while :; do :; done"]).collect()
 }
@@ -163,7 +182,7 @@ pub fn as_user<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     std::thread::spawn(of_user).join().expect("it does not panic")
 }
 
-fn names(service: &Service) -> Vec<(u32, u64)> {
+pub fn names(service: &Service) -> Vec<(u32, u64)> {
     let status = service.client().status().expect("it serves");
     status.reservations.iter().map(|r| (r.uid, r.budget_ns)).collect()
 }
