@@ -75,15 +75,18 @@ vm-compare:
 	@cargo build --quiet --release $(CARGO_FLAGS) -p punctual-cli
 	@vm/compare $(COMPARE)
 
-# The command, its man pages and shell completions, roles, the units of the service and its policy
-# for the system bus, the header for policies in C, and libpunctual with its header and man pages.
+# The command, its man pages and shell completions, roles, the units of the service, its policy for
+# the system bus and its action for polkit, the header for policies in C, and libpunctual with its
+# header and man pages.
 #   make install [PREFIX=/usr/local] [DESTDIR=...] [REALTIME_KIT=yes]
 # With REALTIME_KIT=yes the bus starts the service for clients of RealtimeKit, not rtkit-daemon.
 PREFIX := /usr/local
 SHARE = $(DESTDIR)$(PREFIX)/share
 UNITS = $(DESTDIR)$(PREFIX)/lib/systemd/system
-# The system bus reads policies here alone, and activation files of $(PREFIX)/share before others.
+# The system bus and polkit read these here alone; activation files of $(PREFIX)/share are read
+# before others.
 DBUS_POLICIES = $(DESTDIR)/usr/share/dbus-1/system.d
+POLKIT_ACTIONS = $(DESTDIR)/usr/share/polkit-1/actions
 DBUS_ACTIVATION = $(SHARE)/dbus-1/system-services/org.freedesktop.RealtimeKit1.service
 INSTALLED = $(DESTDIR)$(PREFIX)/bin/punctual $(DESTDIR)$(PREFIX)/include/punctual_policy.h \
 	$(SHARE)/man/man1/punctual.1 $(SHARE)/man/man1/punctual-*.1 \
@@ -91,6 +94,7 @@ INSTALLED = $(DESTDIR)$(PREFIX)/bin/punctual $(DESTDIR)$(PREFIX)/include/punctua
 	$(SHARE)/fish/vendor_completions.d/punctual.fish \
 	$(UNITS)/punctuald.socket $(UNITS)/punctuald.service \
 	$(DBUS_POLICIES)/punctuald.conf $(DBUS_ACTIVATION) \
+	$(POLKIT_ACTIONS)/io.punctual.policy \
 	$(addprefix $(DESTDIR)$(PREFIX)/lib/punctual/,$(wildcard roles.d/*.toml))
 install: all
 	install -D -m 755 $(PUNCTUAL) $(DESTDIR)$(PREFIX)/bin/punctual
@@ -108,6 +112,7 @@ install: all
 	sed 's|@BINDIR@|$(PREFIX)/bin|' systemd/punctuald.service.in >$(UNITS)/punctuald.service
 	chmod 644 $(UNITS)/punctuald.service
 	install -D -m 644 dbus/punctuald.conf $(DBUS_POLICIES)/punctuald.conf
+	install -D -m 644 polkit/io.punctual.policy $(POLKIT_ACTIONS)/io.punctual.policy
 ifeq ($(REALTIME_KIT),yes)
 	install -d $(dir $(DBUS_ACTIVATION))
 	sed 's|@BINDIR@|$(PREFIX)/bin|' dbus/org.freedesktop.RealtimeKit1.service.in \

@@ -18,9 +18,9 @@ use crate::output::{print_message, Outcome};
 #[command(after_help = "Programs reserve CPU time by it, without privileges of their own:
   punctual run --host service --period 20ms --budget 5ms -- COMMAND
 or by its Varlink interface: varlinkctl introspect /run/punctuald/io.punctual.Service. Root may \
-reserve everything, other users what the configuration allows them (docs/service.md). With the \
-section [realtime_kit] it takes the place of RealtimeKit on D-Bus, for PipeWire and others \
-(docs/realtime-kit.md).
+reserve everything, other users what the configuration or polkit allows them (docs/service.md). \
+With the section [realtime_kit] it takes the place of RealtimeKit on D-Bus, for PipeWire and \
+others (docs/realtime-kit.md).
 
 Exit codes: 0 done; 2 bad usage or a bad configuration; 4 the machine does not permit it, or \
 another service runs.")]

@@ -9,16 +9,17 @@
 //! cpus = [3]               # of those above; all of them, if it is missing
 //! roles = ["audio-render"] # by these roles alone; any period and budget, if it is missing
 //!
+//! [polkit]                 # users without an entry, if polkit permits io.punctual.reserve
+//! share = "20%"            # and cpus and roles, as of an entry
+//!
 //! [realtime_kit]           # threads that ask RealtimeKit on D-Bus; not served, if it is missing
 //! period = "10ms"
 //! budget = "1ms"
 //! ```
 //!
-//! Without an entry a user may reserve nothing. Root may reserve all that the dispatchers admit.
+//! Without an entry, and polkit's permission, a user may reserve nothing. Root may reserve all that
+//! the dispatchers admit.
 
-use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use punctual_diagnostic::{Diagnostic, Place, Position};
@@ -29,6 +30,7 @@ use serde::Deserialize;
 
 use crate::allowance::{Allowance, AllowanceKeys};
 use crate::thread_budget::{ThreadBudget, ThreadBudgetKeys};
+use crate::user::User;
 
 /// Where the configuration is.
 pub const CONFIG: &str = "/etc/punctual/service.toml";
@@ -36,37 +38,14 @@ pub const CONFIG: &str = "/etc/punctual/service.toml";
 /// All of a CPU.
 const ALL_PPM: u64 = 1_000_000;
 
-/// A user with its groups, as the kernel reports them of a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct User {
-    /// The user.
-    pub uid: u32,
-    /// Its primary and supplementary groups.
-    pub groups: Vec<u32>,
-}
-
-impl User {
-    /// The user at the other end of a connection.
-    ///
-    /// # Errors
-    /// The kernel does not tell.
-    pub(crate) fn at(stream: &UnixStream) -> io::Result<User> {
-        Peer::of(stream.as_fd()).map(|peer| User { uid: peer.uid, groups: peer.groups })
-    }
-
-    /// Whether it may do everything.
-    #[must_use]
-    pub fn is_root(&self) -> bool {
-        self.uid == 0
-    }
-}
-
 /// Who may reserve how much.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AccessRules {
     /// `None`: every CPU.
     cpus: Option<Vec<u32>>,
     allowed: Vec<Allowed>,
+    /// Of users without an entry, if polkit permits it; `None`: it is not asked.
+    polkit: Option<Allowance>,
     thread_budget: Option<ThreadBudget>,
     folders: RoleFolders,
 }
@@ -89,6 +68,7 @@ struct File {
     cpus: Option<Vec<u32>>,
     #[serde(default)]
     allow: Vec<toml::Spanned<Entry>>,
+    polkit: Option<AllowanceKeys>,
     realtime_kit: Option<toml::Spanned<ThreadBudgetKeys>>,
 }
 
@@ -171,6 +151,11 @@ impl AccessRules {
                 Err((span, cause, help)) => return fail(span, cause, &help),
             }
         }
+        let polkit = file.polkit.map(|keys| Allowance::of(keys, &folders)).transpose();
+        let polkit = match polkit {
+            Ok(allowance) => allowance,
+            Err((span, cause, help)) => return fail(span, cause, &help),
+        };
         let thread_budget = match file.realtime_kit {
             None => None,
             Some(keys) => {
@@ -184,7 +169,7 @@ impl AccessRules {
                 }
             }
         };
-        Ok(AccessRules { cpus: file.cpus, allowed, thread_budget, folders })
+        Ok(AccessRules { cpus: file.cpus, allowed, polkit, thread_budget, folders })
     }
 
     /// Whether reservations are made on this CPU.
@@ -235,14 +220,27 @@ impl AccessRules {
         self.allowance(caller).is_some_and(|allowance| allowance.names(role))
     }
 
-    /// Of the first entry that matches; `None` for root.
+    /// Whether polkit has to be asked about a user: the configuration has a section for that, and
+    /// no entry for the user.
+    #[must_use]
+    pub fn needs_polkit(&self, caller: &User) -> bool {
+        self.polkit.is_some() && !caller.is_root() && self.entry(caller).is_none()
+    }
+
+    /// Of the first entry that matches, else what polkit permits; `None` for root.
     fn allowance(&self, caller: &User) -> Option<&Allowance> {
-        let matches = |entry: &&Allowed| match entry.who {
+        if caller.is_root() {
+            return None;
+        }
+        let polkit = self.polkit.as_ref().filter(|_| caller.is_authorized);
+        self.entry(caller).map(|entry| &entry.allowance).or(polkit)
+    }
+
+    fn entry(&self, caller: &User) -> Option<&Allowed> {
+        self.allowed.iter().find(|entry| match entry.who {
             Who::User(uid) => uid == caller.uid,
             Who::Group(gid) => caller.groups.contains(&gid),
-        };
-        let entry = self.allowed.iter().find(matches).filter(|_| !caller.is_root());
-        entry.map(|entry| &entry.allowance)
+        })
     }
 }
 
@@ -259,7 +257,7 @@ mod tests {
     use super::*;
 
     fn caller(uid: u32, groups: &[u32]) -> User {
-        User { uid, groups: groups.to_vec() }
+        User::new(uid, groups.to_vec())
     }
 
     #[test]
@@ -313,6 +311,25 @@ mod tests {
     }
 
     #[test]
+    fn polkit_is_asked_about_users_without_an_entry_and_its_permission_holds_for_them_alone() {
+        let text = "[[allow]]\nuser = \"5000\"\nshare = \"40%\"\n[polkit]\nshare = \"20%\"\n\
+                    cpus = [1]\n";
+        let access = AccessRules::parse(text, "service.toml").expect("it is right");
+        let asked = [0, 5000, 6000].map(|uid| access.needs_polkit(&caller(uid, &[uid])));
+        assert_eq!(asked, [false, false, true]);
+        let limits = |uid, is_authorized| {
+            let user = User { is_authorized, ..caller(uid, &[uid]) };
+            [0, 1].map(|cpu| access.limit_ppm(&user, cpu))
+        };
+        assert_eq!(limits(6000, false), [0, 0]);
+        assert_eq!(limits(6000, true), [0, 200_000]);
+        assert_eq!(limits(5000, true), [400_000, 400_000]);
+        let without = AccessRules::parse("", "service.toml").expect("it is right");
+        let user = User { is_authorized: true, ..caller(6000, &[]) };
+        assert!(!without.needs_polkit(&user) && without.limit_ppm(&user, 1) == 0);
+    }
+
+    #[test]
     fn threads_get_what_the_section_says_and_nothing_without_it() {
         let budget = |text| {
             let access = AccessRules::parse(text, "service.toml").expect("it is right");
@@ -336,6 +353,9 @@ mod tests {
             ("[[allow]]\nuser = \"daemon\"\nshare = \"1.234%\"\n", "is not a share"),
             ("[[allow]]\nuser = \"daemon\"\n", "missing field `share`"),
             ("cpu = [1]\n", "service.toml:1:1: unknown field `cpu`"),
+            ("[polkit]\n", "service.toml:1:1: missing field `share`"),
+            ("[polkit]\nshare = \"95%\"\n", "service.toml:2:9: \"95%\" is not a share"),
+            ("[polkit]\nshare = \"5%\"\nuser = \"a\"\n", "unknown field `user`"),
             ("[realtime_kit]\nbudget = \"20ms\"\n", "service.toml:1:1: budget 20 ms is more than"),
             ("[realtime_kit]\nbudget = \"999us\"\n", "budget 999 us is less than 1 ms"),
             ("[realtime_kit]\nperiod = \"soon\"\n", "period: "),

@@ -2,8 +2,9 @@
 
 use punctual_service::ServiceError;
 use punctual_taskset::RoleFolders;
+use serde::Deserialize;
 
-/// What an entry of the configuration allows each of its users.
+/// What a part of the configuration allows each of its users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allowance {
     share_ppm: u64,
@@ -14,6 +15,8 @@ pub(crate) struct Allowance {
 }
 
 /// The keys of an allowance, wherever the configuration has them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct AllowanceKeys {
     pub(crate) share: toml::Spanned<String>,
     pub(crate) cpus: Option<Vec<u32>>,

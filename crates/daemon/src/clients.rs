@@ -14,9 +14,9 @@ use punctual_service::message::MessageReader;
 use punctual_service::MESSAGE_LIMIT;
 use rustix::event::{poll, PollFd, PollFlags};
 
-use crate::access::User;
 use crate::connection::{serve_calls, PATIENCE};
 use crate::reservations::{Lease, Reservations};
+use crate::user::User;
 
 /// Connections of one user, root excepted.
 const PER_USER: usize = 64;
@@ -105,7 +105,7 @@ impl Clients {
 
     /// Serves a new client by a thread of its own, or closes its connection: there are too many.
     pub fn welcome(self: &Arc<Clients>, stream: UnixStream) {
-        let Ok(user) = User::at(&stream) else { return };
+        let Ok(user) = User::of_connection(&stream) else { return };
         let prepared = stream.set_nonblocking(false);
         if prepared.and_then(|()| stream.set_write_timeout(Some(PATIENCE))).is_err() {
             return;

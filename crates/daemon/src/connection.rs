@@ -13,10 +13,10 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Map, Value};
 
-use crate::access::User;
 use crate::clients::{Clients, Connection};
 use crate::handover::check_successor;
 use crate::reservations::{Lease, Reservations};
+use crate::user::User;
 
 /// How long an answer may wait for a client that does not read.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);

@@ -9,10 +9,10 @@ use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::Identity;
 use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
 
-use crate::access::User;
 use crate::dispatchers::Dispatchers;
 use crate::handover::PassedReservation;
 use crate::mailbox::{task_name, Mailboxes};
+use crate::user::User;
 use crate::values::{Origin, Values};
 
 /// Reservations of one user on one CPU, root excepted, and their least budget, ns. The dispatcher
@@ -44,8 +44,8 @@ struct Held {
     info: ReservationInfo,
     values: Values,
     key: ReservationKey,
-    /// Groups of the user.
-    groups: Vec<u32>,
+    /// Who requested it.
+    caller: User,
     /// The process, and its thread if it is for that alone.
     target: (Identity, Option<Identity>),
     handle: TaskHandle<TaskEnd>,
@@ -149,8 +149,8 @@ impl Domain {
             budget_ns: values.budget_ns,
             deadline_ns: values.deadline_ns.unwrap_or(values.period_ns),
         };
-        let (values, groups) = (values.clone(), caller.groups.clone());
-        self.held.insert(id, Held { info: info.clone(), values, key, groups, target, handle });
+        let (values, caller) = (values.clone(), caller.clone());
+        self.held.insert(id, Held { info: info.clone(), values, key, caller, target, handle });
         Ok(info)
     }
 
@@ -307,7 +307,8 @@ impl Domain {
             overrun: held.values.overrun.to_string(),
             origin: held.values.origin.clone(),
             lease: held.key.lease,
-            groups: held.groups.clone(),
+            groups: held.caller.groups.clone(),
+            is_authorized: held.caller.is_authorized,
             process: held.target.0,
             thread: held.target.1,
         };

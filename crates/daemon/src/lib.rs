@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  client ──Varlink──> connection ──> Reservations ──> Domain, one per CPU
-//!                      (SO_PEERCRED)  (limits)         (admission; the dispatcher, a
+//!                      (SO_PEERCRED)  (limits; polkit) (admission; the dispatcher, a
 //!                                                       punctual::Running, while needed)
 //!  client <──TakeEvents── Mailboxes <──observer──────────┘
 //! ```
@@ -28,12 +28,14 @@ mod owner;
 mod reservations;
 mod serve;
 mod thread_budget;
+mod user;
 mod values;
 
-pub use access::{AccessRules, User, CONFIG};
+pub use access::{AccessRules, CONFIG};
 pub use connection::converse;
 pub use owner::check_owner;
 pub use punctual::Host;
 pub use reservations::{Lease, Reservations};
 pub use serve::{serve, ServeOptions, ServiceEnd};
 pub use thread_budget::ThreadBudget;
+pub use user::User;

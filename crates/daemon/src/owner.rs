@@ -1,9 +1,8 @@
 //! Whose a process is.
 
+use crate::user::User;
 use punctual_process::Identity;
 use punctual_service::ServiceError;
-
-use crate::access::User;
 
 /// A wrong request.
 pub fn invalid(cause: String, help: impl Into<String>) -> ServiceError {
@@ -36,7 +35,7 @@ mod tests {
     use super::*;
 
     fn user(uid: u32) -> User {
-        User { uid, groups: vec![uid] }
+        User::new(uid, vec![uid])
     }
 
     #[test]

@@ -9,25 +9,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use punctual::Host;
 use punctual_diagnostic::is_printable;
+use punctual_polkit::{Polkit, PolkitSubject};
 use punctual_process::{threads_of, Identity};
 use punctual_service::{
     CpuStatus, EventsReply, ReservationInfo, ServiceError, StatusReply, TaskRequest, NAME_LIMIT,
 };
 
-use crate::access::{AccessRules, User};
+use crate::access::AccessRules;
 use crate::dispatchers::Dispatchers;
 use crate::domain::{unknown, Domain, ReservationKey};
 use crate::mailbox::Mailboxes;
 use crate::owner::{check_owner, invalid};
 use crate::thread_budget::ThreadBudget;
+use crate::user::User;
 use crate::values::Values;
 
+/// What polkit is asked for.
+const ACTION: &str = "io.punctual.reserve";
 /// Tasks of one request.
 const AT_ONCE: usize = 64;
 
 /// The machine's reservations.
 pub struct Reservations {
     access: RwLock<AccessRules>,
+    polkit: Polkit,
     dispatchers: Arc<Dispatchers>,
     domains: BTreeMap<u32, Mutex<Domain>>,
     mail: Arc<Mailboxes>,
@@ -67,8 +72,8 @@ impl Reservations {
         let domain = |cpu| (cpu, Mutex::new(Domain::new(cpu, dispatchers.clone(), mail.clone())));
         let domains = cpus.into_iter().map(domain).collect();
         let (access, ids) = (RwLock::new(access), AtomicU64::new(1));
-        let (changes, unclaimed) = (RwLock::default(), Mutex::default());
-        Reservations { access, dispatchers, domains, mail, ids, changes, unclaimed }
+        let (changes, unclaimed, polkit) = (RwLock::default(), Mutex::default(), Polkit::default());
+        Reservations { access, polkit, dispatchers, domains, mail, ids, changes, unclaimed }
     }
 
     /// What schedules them: `user` or `kernel`, as `punctual serve --host` has them.
@@ -129,6 +134,31 @@ impl Reservations {
         StatusReply { version, host, cpus, reservations }
     }
 
+    /// Asks polkit about a user without an entry in the configuration, if that has a section for
+    /// it. Waits for the answer, at most 10 s, without keeping others from the reservations.
+    ///
+    /// # Errors
+    /// polkit does not permit it, or does not answer.
+    pub async fn authorize(&self, caller: &mut User) -> Result<(), ServiceError> {
+        caller.is_authorized = false;
+        if !self.access.read().unwrap_or_else(PoisonError::into_inner).needs_polkit(caller) {
+            return Ok(());
+        }
+        let uid = caller.uid;
+        let refused = |why: String| ServiceError::NotPermitted {
+            cause: format!("user {uid} may reserve nothing: it has no entry, and {why}"),
+            help: format!("ask the administrator for an entry, or for {ACTION} of polkit"),
+        };
+        let process = caller.process.and_then(|p| Some((u32::try_from(p.pid).ok()?, p.start)));
+        let Some((pid, start)) = process else {
+            return Err(refused("the process that connected has ended".to_owned()));
+        };
+        let answer = self.polkit.check(PolkitSubject { pid, start, uid }, ACTION).await;
+        answer.map_err(|why| refused(why.to_string()))?;
+        caller.is_authorized = true;
+        Ok(())
+    }
+
     /// Reserves for all these processes, or for none.
     ///
     /// # Errors
@@ -142,6 +172,8 @@ impl Reservations {
             let cause = format!("a request is for 1 to {AT_ONCE} tasks, not {}", requests.len());
             return Err(invalid(cause, "split it"));
         }
+        // Another process may take over meanwhile.
+        async_io::block_on(self.authorize(&mut lease.caller))?;
         let _changes = self.change();
         let mut reserved: Vec<ReservationInfo> = Vec::new();
         for request in requests {

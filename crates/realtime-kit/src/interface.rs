@@ -1,11 +1,13 @@
 //! The methods and properties, as clients call them.
 //!
 //! Calls are served one after another by the connection's thread: a reservation holds up the next
-//! one, as in RealtimeKit's daemon.
+//! one, as in RealtimeKit's daemon. A question to polkit does not.
 
 use std::sync::Arc;
 
 use punctual_daemon::User;
+use punctual_process::Identity;
+use punctual_sys::pidfd;
 use zbus::fdo::{ConnectionCredentials, Error, Result};
 use zbus::message::Header;
 use zbus::{interface, Connection};
@@ -32,8 +34,24 @@ impl Caller {
         let credentials: ConnectionCredentials = reply.body().deserialize()?;
         let uid = credentials.unix_user_id().ok_or_else(unknown)?;
         let pid = u64::from(credentials.process_id().ok_or_else(unknown)?);
+        let process = i32::try_from(pid).ok().and_then(Identity::of);
+        // The bus passes a pidfd where it can; else the number may be a later process's.
+        let has_ended = credentials.process_fd().is_some_and(pidfd::has_ended);
         let groups = credentials.into_unix_group_ids().unwrap_or_default();
-        Ok(Caller { user: User { uid, groups }, pid })
+        let mut user = User::new(uid, groups);
+        user.process = process.filter(|_| !has_ended);
+        Ok(Caller { user, pid })
+    }
+
+    /// A client that the configuration or polkit permits something.
+    async fn authorized(
+        promotions: &Promotions,
+        header: &Header<'_>,
+        bus: &Connection,
+    ) -> Result<Caller> {
+        let mut caller = Caller::of(header, bus).await?;
+        promotions.authorize(&mut caller.user).await?;
+        Ok(caller)
     }
 
     /// Beside the policy of the bus.
@@ -54,7 +72,7 @@ impl Interface {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] bus: &Connection,
     ) -> Result<()> {
-        let Caller { user, pid } = Caller::of(&header, bus).await?;
+        let Caller { user, pid } = Caller::authorized(&self.0, &header, bus).await?;
         Ok(self.0.make_realtime(&user, (pid, thread), priority)?)
     }
 
@@ -67,7 +85,7 @@ impl Interface {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] bus: &Connection,
     ) -> Result<()> {
-        let Caller { user, .. } = Caller::of(&header, bus).await?;
+        let Caller { user, .. } = Caller::authorized(&self.0, &header, bus).await?;
         Ok(self.0.make_realtime(&user, (process, thread), priority)?)
     }
 
@@ -78,7 +96,7 @@ impl Interface {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] bus: &Connection,
     ) -> Result<()> {
-        let Caller { user, pid } = Caller::of(&header, bus).await?;
+        let Caller { user, pid } = Caller::authorized(&self.0, &header, bus).await?;
         Ok(self.0.make_high_priority(&user, (pid, thread), priority)?)
     }
 
@@ -91,7 +109,7 @@ impl Interface {
         #[zbus(header)] header: Header<'_>,
         #[zbus(connection)] bus: &Connection,
     ) -> Result<()> {
-        let Caller { user, .. } = Caller::of(&header, bus).await?;
+        let Caller { user, .. } = Caller::authorized(&self.0, &header, bus).await?;
         Ok(self.0.make_high_priority(&user, (process, thread), priority)?)
     }
 

@@ -53,6 +53,15 @@ impl Promotions {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Asks polkit about the caller, where the configuration does not decide itself. Other calls
+    /// are served meanwhile.
+    ///
+    /// # Errors
+    /// polkit does not permit it, or does not answer.
+    pub async fn authorize(&self, caller: &mut User) -> Result<(), CallRefusal> {
+        Ok(self.reservations.authorize(caller).await?)
+    }
+
     /// Reserves for a thread of the caller. One that has a reservation keeps it.
     ///
     /// # Errors
@@ -139,7 +148,7 @@ impl Promotions {
 
     /// The processes that have reservations by any interface.
     pub fn reserved_processes(&self) -> BTreeSet<i32> {
-        let root = User { uid: 0, groups: Vec::new() };
+        let root = User::new(0, Vec::new());
         self.reservations.status(&root).reservations.iter().map(|r| r.pid).collect()
     }
 

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_thread_is_found_in_its_process_alone() {
-        let root = User { uid: 0, groups: vec![0] };
+        let root = User::new(0, vec![0]);
         let pid = std::process::id().into();
         let tid = punctual_sys::sched::thread_id() as u64;
         let found = ClientThread::find(pid, tid, &root).expect("it is this one");
@@ -101,7 +101,7 @@ mod tests {
                 Err(CallRefusal::Failed(_))
             ));
         }
-        let other = User { uid: 12_345, groups: vec![12_345] };
+        let other = User::new(12_345, vec![12_345]);
         let refusal = ClientThread::find(pid, tid, &other).expect_err("it is another user's");
         assert!(matches!(refusal, CallRefusal::Denied(_)), "{refusal:?}");
     }

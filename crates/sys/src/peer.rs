@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The process that connected, with its effective user and groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +42,31 @@ impl Peer {
         let mut groups = vec![of.gid];
         groups.extend(supplementary(socket)?);
         Ok(Peer { pid: of.pid, uid: of.uid, groups })
+    }
+}
+
+/// A pidfd of the process that connected, which never names a later one; closed on exec. Since
+/// Linux 6.5.
+///
+/// # Errors
+/// ENOPROTOOPT: an older kernel; ESRCH or EINVAL: the process was reaped.
+pub fn peer_pidfd(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let mut pidfd: libc::c_int = -1;
+    let mut size = size_of::<libc::c_int>() as libc::socklen_t;
+    // SAFETY: `pidfd` is valid for `size` bytes.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERPIDFD,
+            (&raw mut pidfd).cast(),
+            &mut size,
+        )
+    };
+    match result {
+        // SAFETY: the kernel has opened it for this call.
+        0 => Ok(unsafe { OwnedFd::from_raw_fd(pidfd) }),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 
@@ -95,8 +120,18 @@ mod tests {
     }
 
     #[test]
+    fn the_pidfd_of_a_pair_is_of_this_process_where_the_kernel_has_it() {
+        let (one, _other) = UnixStream::pair().expect("a pair");
+        match peer_pidfd(one.as_fd()) {
+            Ok(pidfd) => assert!(!crate::pidfd::has_ended(pidfd)),
+            Err(e) => assert_eq!(e.raw_os_error(), Some(libc::ENOPROTOOPT), "{e}"),
+        }
+    }
+
+    #[test]
     fn a_file_has_no_peer() {
         let file = std::fs::File::open("/dev/null").expect("it is there");
         assert!(Peer::of(file.as_fd()).is_err());
+        assert!(peer_pidfd(file.as_fd()).is_err());
     }
 }

@@ -73,10 +73,10 @@ pub unsafe extern "C" fn punctual_fuzz_service(data: *const u8, size: usize) {
     drop(client.write(&messages));
     client.shutdown(Shutdown::Write).expect("a socket");
     let reader = std::thread::spawn(move || io::copy(&mut client, &mut io::sink()));
-    let user = User { uid: USER, groups: vec![USER] };
+    let user = User::new(USER, vec![USER]);
     converse(service.reservations.clone(), server, user);
     drop(reader.join());
-    let root = User { uid: 0, groups: vec![0] };
+    let root = User::new(0, vec![0]);
     let status = service.reservations.status(&root);
     assert_eq!(status.reservations, [], "the client has gone");
     assert!(status.cpus.iter().all(|cpu| cpu.reserved_ppm == 0), "the client has gone");

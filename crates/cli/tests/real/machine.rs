@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,8 @@ pub enum Need {
     RealTime,
     Freezer,
     Tool(&'static str),
+    /// A program that is not in PATH, and its package.
+    Program(&'static str, &'static str),
     Cpus(usize),
 }
 
@@ -44,6 +46,8 @@ impl Need {
             Need::Tool(name) => {
                 in_path(name).is_none().then(|| format!("the program {name}: apt-get install it"))
             }
+            Need::Program(path, package) => (!Path::new(path).is_file())
+                .then(|| format!("the program {path}: apt-get install {package}")),
             Need::Cpus(n) => {
                 (online().len() < n).then(|| format!("{n} CPUs; there are {}", online().len()))
             }

@@ -23,6 +23,7 @@ mod locking_roles;
 mod machine;
 mod measure;
 mod pipewire;
+mod polkit;
 mod privileges;
 mod process;
 mod profile;

@@ -35,8 +35,12 @@ const CONFIG: &str = r#"
 		<allow send_destination="org.freedesktop.DBus"/>
 	</policy>
 	<include>FOLDER/punctuald.conf</include>
+	<include ignore_missing="yes">POLKIT</include>
 </busconfig>
 "#;
+
+/// Of the package polkitd, which need not be here.
+const POLKIT: &str = "/usr/share/dbus-1/system.d/org.freedesktop.PolicyKit1.conf";
 
 /// A running bus; it ends with this.
 pub struct SystemBus {
@@ -50,7 +54,10 @@ impl SystemBus {
         crate::privileges::open_folder(scratch.folder());
         let folder = scratch.folder().display().to_string();
         scratch.file("punctuald.conf", include_str!("../../../../dbus/punctuald.conf"));
-        let config = scratch.file("bus.conf", &CONFIG.trim_start().replace("FOLDER", &folder));
+        let config = scratch.file(
+            "bus.conf",
+            &CONFIG.trim_start().replace("FOLDER", &folder).replace("POLKIT", POLKIT),
+        );
         let config = format!("--config-file={config}");
         // It reports each call that its policy refuses.
         let mut daemon = Command::new("dbus-daemon");
@@ -81,18 +88,23 @@ impl SystemBus {
 
     /// The process that has RealtimeKit's name.
     pub fn owner(&self) -> Option<i32> {
-        let said = self.ask("GetConnectionUnixProcessID").ok()?;
+        self.owner_of(NAME)
+    }
+
+    /// The process that has a name.
+    pub fn owner_of(&self, name: &str) -> Option<i32> {
+        let said = self.ask("GetConnectionUnixProcessID", name).ok()?;
         said.split_whitespace().last()?.parse().ok()
     }
 
     /// The connections that have or wait for RealtimeKit's name.
     pub fn owners(&self) -> usize {
-        self.ask("ListQueuedOwners").map_or(0, |said| said.matches("string \":").count())
+        self.ask("ListQueuedOwners", NAME).map_or(0, |said| said.matches("string \":").count())
     }
 
-    fn ask(&self, method: &str) -> Result<String, String> {
+    fn ask(&self, method: &str, name: &str) -> Result<String, String> {
         let bus = "org.freedesktop.DBus";
-        let args = [format!("string:{NAME}")];
+        let args = [format!("string:{name}")];
         self.send(65_534, bus, "/org/freedesktop/DBus", &format!("{bus}.{method}"), &args)
     }
 

@@ -10,8 +10,8 @@ use punctual_service::{ReservationInfo, ServiceError, TaskRequest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::access::User;
 use crate::mailbox::PassedMail;
+use crate::user::User;
 use crate::values::Origin;
 
 /// Version of these messages: of their types, of what is in them, and of their order.
@@ -57,6 +57,8 @@ pub(crate) struct PassedReservation {
     pub lease: u64,
     /// Groups of its user.
     pub groups: Vec<u32>,
+    /// polkit has permitted it.
+    pub is_authorized: bool,
     pub process: Identity,
     pub thread: Option<Identity>,
 }
@@ -92,7 +94,8 @@ impl PassedReservation {
 
     /// Whose it is.
     pub fn user(&self) -> User {
-        User { uid: self.info.uid, groups: self.groups.clone() }
+        let user = User::new(self.info.uid, self.groups.clone());
+        User { is_authorized: self.is_authorized, ..user }
     }
 
     /// The request of its client, as far as it matters now, with the values that it had.
@@ -170,7 +173,7 @@ mod tests {
 
     #[test]
     fn root_of_the_same_version_alone_may_take_over() {
-        let user = |uid| User { uid, groups: vec![uid] };
+        let user = |uid| User::new(uid, vec![uid]);
         let version = u64::from(VERSION);
         assert!(check_successor(&user(0), version).is_ok());
         let refused = check_successor(&user(0), version + 1).expect_err("another version");

@@ -17,10 +17,10 @@ use punctual_sys::fd_passing;
 use super::message::{
     Channel, Offer, PassedConnection, PassedReservation, Reply, Request, LIMIT, VERSION,
 };
-use crate::access::User;
 use crate::clients::Clients;
 use crate::listen::Listening;
 use crate::reservations::Reservations;
+use crate::user::User;
 
 /// How long the old process may take for an answer: it waits for calls that are under way.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -190,8 +190,9 @@ impl Taken {
         }
         for (PassedConnection { lease, unread }, stream) in self.connections {
             let held = by_lease.remove(&lease).unwrap_or_default();
-            match User::at(&stream) {
-                Ok(user) => {
+            match User::of_connection(&stream) {
+                Ok(mut user) => {
+                    user.is_authorized = held.iter().any(|passed| passed.is_authorized);
                     let lease = reservations.passed_lease(lease, user, &held);
                     clients.resume_client(stream, lease, unread);
                 }

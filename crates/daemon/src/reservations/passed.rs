@@ -8,11 +8,11 @@ use punctual_diagnostic::Diagnostic;
 use punctual_service::{ReservationInfo, ServiceError, TaskRequest};
 
 use super::{Lease, Reservations};
-use crate::access::User;
 use crate::domain::ReservationKey;
 use crate::handover::PassedReservation;
 use crate::mailbox::Mailboxes;
 use crate::owner::invalid;
+use crate::user::User;
 use crate::values::{Origin, Values};
 
 impl Reservations {
