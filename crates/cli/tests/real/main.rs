@@ -6,6 +6,7 @@
 
 mod adopted;
 mod adversarial;
+mod audio_session;
 mod behaviour;
 mod bounded;
 mod busy_threads;
@@ -16,6 +17,7 @@ mod determinism;
 mod explained;
 mod freezer_lock;
 mod hierarchy;
+mod jackd;
 mod kills;
 mod kills_beside_cgroup_work;
 mod kills_both;
@@ -28,6 +30,7 @@ mod privileges;
 mod process;
 mod profile;
 mod profile_roles;
+mod pulseaudio;
 mod punctual;
 mod realtime_kit;
 mod refusals;

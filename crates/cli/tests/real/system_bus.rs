@@ -13,7 +13,8 @@ use crate::punctual::Scratch;
 const NAME: &str = "org.freedesktop.RealtimeKit1";
 const PATH: &str = "/org/freedesktop/RealtimeKit1";
 
-/// As the system bus of a distribution: a name and its methods need a policy.
+/// As the system bus of a distribution: a name and its methods need a policy. It is the bus of the
+/// session, too, on which PulseAudio has to have names of its own.
 const CONFIG: &str = r#"
 <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
 	"http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -24,6 +25,8 @@ const CONFIG: &str = r#"
 	<policy context="default">
 		<allow user="*"/>
 		<deny own="*"/>
+		<allow own="org.PulseAudio1"/>
+		<allow own="org.pulseaudio.Server"/>
 		<deny send_type="method_call"/>
 		<allow send_type="signal"/>
 		<allow send_requested_reply="true" send_type="method_return"/>
