@@ -24,11 +24,16 @@
 //! Until `Passed` is sent, the old process continues with everything if the new one ends, and makes
 //! the reservations again that it had released. If the old one ends, the new one makes those that
 //! it does not have yet once the old one's guardian has restored their programs.
+//!
+//! Where systemd restarts the service, the old process ends before the new one starts (`store`).
 
 mod message;
 mod pass_on;
+mod store;
 mod take_over;
+mod taken;
 
 pub(crate) use message::{check_successor, PassedReservation};
 pub(crate) use pass_on::pass_on;
+pub(crate) use store::{leave, SystemdFds};
 pub(crate) use take_over::Predecessor;

@@ -2,7 +2,6 @@
 
 use std::fs::Permissions;
 use std::io;
-use std::os::fd::FromRawFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -21,8 +20,13 @@ pub struct Listening {
 }
 
 impl Listening {
-    /// systemd's socket, if this process was given one, else one at `path`, which every user may
-    /// connect to: the service asks the kernel who a client is.
+    /// systemd's socket.
+    pub fn of_systemd(listener: UnixListener) -> Listening {
+        Listening { listener, own: None }
+    }
+
+    /// A socket at `path`, which every user may connect to: the service asks the kernel who a
+    /// client is.
     ///
     /// # Errors
     /// Another service listens there; no socket can be made there.
@@ -34,11 +38,6 @@ impl Listening {
                 "run it as root, or give another place by --socket",
             )
         };
-        if let Some(fd) = sd_notify::listen_fds().ok().and_then(|mut fds| fds.next()) {
-            // SAFETY: systemd passed it to this process, and nothing else here has it.
-            let listener = unsafe { UnixListener::from_raw_fd(fd) };
-            return Ok(Listening { listener, own: None });
-        }
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(refused)?;
         }

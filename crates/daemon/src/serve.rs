@@ -17,7 +17,7 @@ use signal_hook::low_level::pipe;
 use crate::access::AccessRules;
 use crate::clients::Clients;
 use crate::dispatchers::choose;
-use crate::handover::{pass_on, Predecessor};
+use crate::handover::{leave, pass_on, Predecessor, SystemdFds};
 use crate::listen::Listening;
 use crate::reservations::Reservations;
 
@@ -70,10 +70,18 @@ pub fn serve(
     let stop = on_signals(&[SIGTERM, SIGINT]).map_err(failed)?;
     let reload = on_signals(&[SIGHUP]).map_err(failed)?;
     let clients = Clients::new(reservations.clone()).map_err(failed)?;
-    let mut listening = match old {
-        None => Listening::at(&options.socket)?,
-        Some(old) => old.take_over(&reservations)?.resume(&clients),
+    let taken = match old {
+        Some(old) => old.take_over(&reservations)?,
+        None => {
+            let mut fds = SystemdFds::take();
+            let listening = match fds.take_socket() {
+                Some(socket) => Listening::of_systemd(socket),
+                None => Listening::at(&options.socket)?,
+            };
+            fds.take_over(listening, &reservations)
+        }
     };
+    let mut listening = taken.resume(&clients);
     listening.listener.set_nonblocking(true).map_err(failed)?;
     // Where no systemd waits for it, nothing happens.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
@@ -83,6 +91,11 @@ pub fn serve(
         reservations.end_lease(&mut lease);
     }
     let served = accept_until(&stop, &reload, &mut listening, &clients, options);
+    if let (Ok(ServiceEnd::Stopped), None) = (&served, listening.own()) {
+        if let Err(e) = leave(&clients) {
+            eprintln!("punctuald: systemd does not keep the clients: {e}");
+        }
+    }
     reservations.end();
     served.map_err(failed)
 }

@@ -13,49 +13,71 @@ use rustix::net::{
 /// Descriptors of one message: the kernel takes 253.
 const AT_ONCE: usize = 128;
 
+/// Sends a message with up to 128 descriptors.
+///
+/// # Errors
+/// Those of the socket; [`io::ErrorKind::InvalidInput`]: these are more.
+pub fn send_message(
+    socket: impl AsFd,
+    message: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let message = [IoSlice::new(message)];
+    Ok(retry_on_intr(|| sendmsg(&socket, &message, &mut control, SendFlags::NOSIGNAL))?)
+}
+
+/// Receives bytes of a stream, or a datagram, and the descriptors that come with it, which are
+/// closed on exec.
+///
+/// # Errors
+/// Those of the socket; [`io::ErrorKind::InvalidData`]: there are more than 128, or this process
+/// may not have as many.
+pub fn receive_message(socket: impl AsFd, message: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut message = [IoSliceMut::new(message)];
+    let received =
+        retry_on_intr(|| recvmsg(&socket, &mut message, &mut control, RecvFlags::CMSG_CLOEXEC))?;
+    let rights = |part| match part {
+        RecvAncillaryMessage::ScmRights(rights) => Some(rights),
+        _ => None,
+    };
+    let fds = control.drain().filter_map(rights).flatten().collect();
+    if received.flags.contains(ReturnFlags::CTRUNC) {
+        return Err(missing());
+    }
+    Ok((received.bytes, fds))
+}
+
+fn missing() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "descriptors are missing")
+}
+
 /// Sends descriptors, with a byte for each message that they take.
 ///
 /// # Errors
 /// Those of the socket.
 pub fn send(socket: impl AsFd, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
-    for fds in fds.chunks(AT_ONCE) {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(fds));
-        let byte = [IoSlice::new(b"F")];
-        retry_on_intr(|| sendmsg(&socket, &byte, &mut control, SendFlags::NOSIGNAL))?;
-    }
-    Ok(())
+    fds.chunks(AT_ONCE).try_for_each(|fds| send_message(&socket, b"F", fds).map(drop))
 }
 
 /// Receives so many descriptors, as [`send`] sends them; they are closed on exec.
 ///
 /// # Errors
-/// Those of the socket; [`io::ErrorKind::InvalidData`]: what comes is not these, or this process
-/// may not have as many.
+/// As of [`receive_message`]; what comes is not these.
 pub fn receive(socket: impl AsFd, count: usize) -> io::Result<Vec<OwnedFd>> {
     let mut fds: Vec<OwnedFd> = Vec::new();
     while fds.len() < count {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(AT_ONCE))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut byte = [0];
-        let mut bytes = [IoSliceMut::new(&mut byte)];
-        let message = recvmsg(&socket, &mut bytes, &mut control, RecvFlags::CMSG_CLOEXEC);
-        let message = match message {
-            Err(rustix::io::Errno::INTR) => continue,
-            message => message?,
-        };
-        let before = fds.len();
-        for part in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(rights) = part {
-                fds.extend(rights);
-            }
+        let (_, more) = receive_message(&socket, &mut [0])?;
+        if more.is_empty() || fds.len() + more.len() > count {
+            return Err(missing());
         }
-        let whole = fds.len() > before && fds.len() <= count;
-        if !whole || message.flags.contains(ReturnFlags::CTRUNC) {
-            let cause = "descriptors are missing";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, cause));
-        }
+        fds.extend(more);
     }
     Ok(fds)
 }

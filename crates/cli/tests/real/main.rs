@@ -41,6 +41,7 @@ mod service;
 mod service_attacks;
 mod service_by_role;
 mod service_replacement;
+mod service_restart;
 mod service_threads;
 mod stalls;
 mod stops;

@@ -20,6 +20,9 @@ pub(crate) const VERSION: u32 = 1;
 /// The most bytes of one: 2,048 events for each of a thousand connections.
 pub(crate) const LIMIT: usize = 1 << 30;
 
+/// By which a service reports to systemd, and learns that it may leave descriptors there.
+pub(crate) const SYSTEMD_VARIABLES: [&str; 2] = ["NOTIFY_SOCKET", "FDSTORE"];
+
 /// What the old process has. After its answer to the new one's `Answer::Ready`, the descriptors
 /// follow: the socket that listens, those of the connections, and those of the locks.
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,8 +33,8 @@ pub(crate) struct Offer {
     pub host: String,
     /// Where its socket is; none: the socket is systemd's.
     pub socket: Option<PathBuf>,
-    /// systemd's socket for the state of the service.
-    pub notify_socket: Option<String>,
+    /// What systemd has set of [`SYSTEMD_VARIABLES`].
+    pub environment: Vec<(String, String)>,
     /// The next number of a lease or a reservation.
     pub next_id: u64,
     pub connections: Vec<PassedConnection>,

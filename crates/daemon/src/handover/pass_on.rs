@@ -11,7 +11,9 @@ use punctual_sys::fd_passing;
 use punctual_sys::peer::Peer;
 use serde_json::json;
 
-use super::message::{Channel, Offer, PassedConnection, PassedReservation, Reply, Request, LIMIT};
+use super::message::{
+    Channel, Offer, PassedConnection, PassedReservation, Reply, Request, LIMIT, SYSTEMD_VARIABLES,
+};
 use crate::clients::{Clients, PausedClient};
 use crate::listen::Listening;
 use crate::reservations::Reservations;
@@ -61,6 +63,29 @@ pub(crate) fn pass_on(
     }
 }
 
+/// What this process has, without a socket and locks.
+pub(super) fn offer(
+    reservations: &Reservations,
+    paused: &[PausedClient],
+    offered: &[PassedReservation],
+) -> Offer {
+    let connection = |client: &PausedClient| PassedConnection {
+        lease: client.lease,
+        unread: client.unread.clone(),
+    };
+    let variable = |name: &&str| Some(((*name).to_owned(), std::env::var(name).ok()?));
+    Offer {
+        process: Identity::own(),
+        host: reservations.host().to_owned(),
+        socket: None,
+        environment: SYSTEMD_VARIABLES.iter().filter_map(variable).collect(),
+        next_id: reservations.next_id(),
+        connections: paused.iter().map(connection).collect(),
+        reservations: offered.to_vec(),
+        locks: Vec::new(),
+    }
+}
+
 fn converse(
     stream: UnixStream,
     listening: &Listening,
@@ -74,20 +99,11 @@ fn converse(
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut channel = Channel { stream, reader: MessageReader::new(LIMIT) };
     let locks = CpuLock::held();
-    let connection = |client: &PausedClient| PassedConnection {
-        lease: client.lease,
-        unread: client.unread.clone(),
-    };
     channel.send(&json!({ "parameters": {} }))?;
     channel.send(&Offer {
-        process: Identity::own(),
-        host: reservations.host().to_owned(),
         socket: listening.own().map(Into::into),
-        notify_socket: std::env::var("NOTIFY_SOCKET").ok(),
-        next_id: reservations.next_id(),
-        connections: paused.iter().map(connection).collect(),
-        reservations: offered.to_vec(),
         locks: locks.iter().map(CpuLock::cpu).collect(),
+        ..offer(reservations, paused, offered)
     })?;
     let unexpected = || io::Error::new(io::ErrorKind::InvalidData, "an unexpected message");
     let Request::Ready = channel.receive()? else { return Err(unexpected()) };

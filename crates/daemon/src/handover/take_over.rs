@@ -1,11 +1,9 @@
 //! The new process.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use punctual::Host;
@@ -14,13 +12,10 @@ use punctual_process::InheritedLocks;
 use punctual_service::ServiceClient;
 use punctual_sys::fd_passing;
 
-use super::message::{
-    Channel, Offer, PassedConnection, PassedReservation, Reply, Request, LIMIT, VERSION,
-};
-use crate::clients::Clients;
+use super::message::{Channel, Offer, PassedReservation, Reply, Request, LIMIT, VERSION};
+use super::taken::Taken;
 use crate::listen::Listening;
 use crate::reservations::Reservations;
-use crate::user::User;
 
 /// How long the old process may take for an answer: it waits for calls that are under way.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,14 +26,6 @@ const END_PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct Predecessor {
     channel: Channel,
     offer: Offer,
-}
-
-/// Everything.
-pub(crate) struct Taken {
-    pub listening: Listening,
-    connections: Vec<(PassedConnection, UnixStream)>,
-    /// Reservations that were made here.
-    reserved: Vec<PassedReservation>,
 }
 
 impl Predecessor {
@@ -81,8 +68,9 @@ impl Predecessor {
         let listener = fds.next().map(UnixListener::from).ok_or_else(|| {
             Diagnostic::machine("the service that runs passes no socket", "report it")
         })?;
-        if let Some(socket) = &self.offer.notify_socket {
-            std::env::set_var("NOTIFY_SOCKET", socket);
+        // No other thread of this process reads them yet.
+        for (name, value) in &self.offer.environment {
+            std::env::set_var(name, value);
         }
         let connections = std::mem::take(&mut self.offer.connections).into_iter();
         let connections = connections.zip(fds.by_ref().map(UnixStream::from)).collect();
@@ -91,7 +79,7 @@ impl Predecessor {
         let reserved = self.move_reservations(reservations)?;
         drop(locks);
         let listening = Listening::taken_over(listener, self.offer.socket.take());
-        Ok(Taken { listening, connections, reserved })
+        Ok(Taken::new(listening, connections, reserved))
     }
 
     fn move_reservations(
@@ -178,34 +166,4 @@ fn failed(e: io::Error) -> Diagnostic {
         e,
         "see its log (journalctl -u punctuald)",
     )
-}
-
-impl Taken {
-    /// Serves the clients, with what they hold.
-    pub fn resume(self, clients: &Arc<Clients>) -> Listening {
-        let reservations = clients.reservations();
-        let mut by_lease: BTreeMap<u64, Vec<PassedReservation>> = BTreeMap::new();
-        for passed in self.reserved {
-            by_lease.entry(passed.lease).or_default().push(passed);
-        }
-        for (PassedConnection { lease, unread }, stream) in self.connections {
-            let held = by_lease.remove(&lease).unwrap_or_default();
-            match User::of_connection(&stream) {
-                Ok(mut user) => {
-                    user.is_authorized = held.iter().any(|passed| passed.is_authorized);
-                    let lease = reservations.passed_lease(lease, user, &held);
-                    clients.resume_client(stream, lease, unread);
-                }
-                Err(e) => eprintln!("punctuald: a client cannot be taken over: {e}"),
-            }
-        }
-        // Those of another interface; each of a lease of its own.
-        for (lease, held) in by_lease {
-            for passed in held {
-                let lease = reservations.passed_lease(lease, passed.user(), [&passed]);
-                reservations.add_unclaimed(lease, passed.info);
-            }
-        }
-        self.listening
-    }
 }
