@@ -126,6 +126,28 @@ fn a_user_with_roles_alone_has_threads_too_because_their_values_are_the_configur
     service.end(cpu.0);
 }
 
+#[test]
+fn a_thread_keeps_its_reservation_when_another_process_takes_the_place_of_the_service() {
+    let Some(cpu) = cpu_for_bus() else { return };
+    let (bus, mut service) = start(&cpu);
+    let client = Client::start(UNPRIVILEGED);
+    let thread = client.thread();
+    let ask =
+        || bus.call(UNPRIVILEGED, "MakeThreadRealtimeWithPID", &client.args(thread, "uint32:20"));
+    ask_until_free(ask);
+    let before = reservations(&service);
+    service.replace();
+    assert_eq!(reservations(&service), before);
+    eventually("it has a real-time priority", || policy(thread) == libc::SCHED_FIFO);
+    eventually("its budget is used up", || policy(thread) == libc::SCHED_OTHER);
+    eventually("it has the name", || bus.owner() == Some(service.running.pid()));
+    ask().expect("it has a reservation");
+    assert_eq!(reservations(&service), before, "it is known to the interface");
+    drop(client);
+    eventually("nothing is reserved", || reservations(&service).is_empty());
+    service.end(cpu.0);
+}
+
 /// Asks again while another Punctual on this machine has the CPU.
 fn ask_until_free(ask: impl Fn() -> Result<(), String>) {
     let mut asked = Err(String::new());

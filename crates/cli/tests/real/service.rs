@@ -28,6 +28,7 @@ pub struct Service {
     pub socket: String,
     pub scratch: Scratch,
     elsewhere: Elsewhere,
+    bus: String,
 }
 
 impl Service {
@@ -58,7 +59,8 @@ impl Service {
         let running = Running::from(|c| {
             c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", bus).env("PUNCTUAL_ROLES", roles)
         });
-        let mut service = Service { running, socket, scratch, elsewhere: Elsewhere::new() };
+        let (elsewhere, bus) = (Elsewhere::new(), bus.to_owned());
+        let mut service = Service { running, socket, scratch, elsewhere, bus };
         service.await_ready();
         wait_for_cpu(cpu);
         service
@@ -90,7 +92,10 @@ impl Service {
     pub fn successor(&self, config: &str) -> Running {
         let config = self.scratch.path(config);
         let args = ["serve", "--replace", "--socket", &self.socket, "--config", &config];
-        Running::from(|c| c.args(args))
+        let roles = self.scratch.path("roles");
+        Running::from(|c| {
+            c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", &self.bus).env("PUNCTUAL_ROLES", roles)
+        })
     }
 
     /// A connection as root.
