@@ -206,3 +206,27 @@ fn clients_keep_their_connections_and_reservations_over_a_restart_by_systemd() {
     assert!(client.status().is_err());
     eventually("its CPU is free", || !crate::machine::has_dispatcher(cpu.0));
 }
+
+#[test]
+fn systemd_follows_a_process_that_takes_the_place_of_its_own() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let systemd = Systemd::new(cpu.0);
+    let old = systemd.start(&BTreeMap::new());
+    let mut client = ServiceClient::require(systemd.socket.as_ref()).expect("it listens");
+    client.status().expect("it serves");
+    let config = systemd.scratch.path("service.toml");
+    let args = ["serve", "--replace", "--socket", &systemd.socket, "--config", &config];
+    // It has nothing of systemd in its own environment.
+    let new = Running::from(|c| c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", "unix:path=/none"));
+    systemd.await_message(&format!("MAINPID={}", new.pid()));
+    systemd.await_message("READY=1");
+    old.end().assert_code(0).assert_nothing_left(&[]);
+    client.status().expect("it serves");
+    let kept = systemd.stop(new);
+    assert!(kept.keys().any(|name| name.starts_with("punctual-client-")), "{kept:?}");
+    let next = systemd.start(&kept);
+    drop(kept);
+    client.status().expect("it serves");
+    drop(systemd.stop(next));
+    assert!(std::path::Path::new(&systemd.socket).exists(), "the socket is systemd's");
+}
