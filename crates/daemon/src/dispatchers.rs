@@ -17,16 +17,21 @@ const LIMIT: u32 = 1024;
 const KERNEL_LIMIT: u32 = 256;
 
 /// The host for reservations on these CPUs, and why, if none is requested: the kernel host, where
-/// this machine permits it, else the user host.
+/// this machine permits it, else the user host. `replaced`: the host of the service whose place
+/// this one takes, which remains it without a request; its scheduler is no other one's.
 ///
 /// # Errors
 /// What the machine lacks for the requested one; it is another one than these.
 pub fn choose(
     requested: Option<Host>,
+    replaced: Option<Host>,
     cpus: impl IntoIterator<Item = u32>,
 ) -> Result<(Host, Option<String>), Diagnostic> {
     let set = TaskSet::without_tasks(cpus, PolicySpec::named(Policy::default().name()));
-    match requested {
+    match requested.or(replaced) {
+        Some(Host::Kernel) if replaced == Some(Host::Kernel) => {
+            Session::of_running(set, Host::Kernel).map(|_| (Host::Kernel, None))
+        }
         None => {
             let (host, why) = Session::best_host(&set);
             Ok((host, Some(why)))

@@ -61,7 +61,7 @@ pub fn serve(
     let access = AccessRules::read(&options.config)?;
     let old = options.replace.then(|| Predecessor::request(&options.socket)).transpose()?;
     let cpus = options.cpus.iter().copied().filter(|&cpu| access.has_cpu(cpu));
-    let (host, why) = choose(options.host.or(old.as_ref().map(Predecessor::host)), cpus)?;
+    let (host, why) = choose(options.host, old.as_ref().map(Predecessor::host), cpus)?;
     let reservations = Arc::new(Reservations::new(options.cpus.clone(), access, host));
     let failed = |e: io::Error| {
         Diagnostic::refused("the service cannot run", e, "see the limits of this process")

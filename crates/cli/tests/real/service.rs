@@ -11,9 +11,7 @@ use serde_json::Value;
 use crate::machine::{permitted_cpu, wait_for_cpu, Need};
 use crate::privileges::{open_folder, Elsewhere, UNPRIVILEGED};
 use crate::process::{attributes, cgroup_of, eventually, kill, marked, state_of};
-use crate::punctual::{
-    adversarial, assert_nothing_left, new_mark, patiently, run_on, Ended, Running, Scratch,
-};
+use crate::punctual::{adversarial, new_mark, patiently, run_on, Ended, Running, Scratch};
 use crate::victim::Victim;
 
 /// What all of this needs.
@@ -28,7 +26,7 @@ pub struct Service {
     pub socket: String,
     pub scratch: Scratch,
     elsewhere: Elsewhere,
-    bus: String,
+    pub bus: String,
 }
 
 impl Service {
@@ -66,7 +64,7 @@ impl Service {
         service
     }
 
-    fn await_ready(&mut self) {
+    pub fn await_ready(&mut self) {
         let socket = self.socket.clone();
         self.running
             .wait_for("its socket", |_| std::os::unix::net::UnixStream::connect(&socket).is_ok());
@@ -76,26 +74,6 @@ impl Service {
     pub fn start_again(&mut self) {
         self.running = serve(&self.socket, &self.scratch.path("service.toml"));
         self.await_ready();
-    }
-
-    /// Another one takes the place of this one, which ends.
-    pub fn replace(&mut self) -> Ended {
-        let successor = self.successor("service.toml");
-        let old = std::mem::replace(&mut self.running, successor).end();
-        old.assert_code(0).assert_says(&["has taken the place of this service"]);
-        assert_nothing_left(old.pid, &old.mark, &[]);
-        self.await_ready();
-        old
-    }
-
-    /// One that is to take the place of this one, with this file as its configuration.
-    pub fn successor(&self, config: &str) -> Running {
-        let config = self.scratch.path(config);
-        let args = ["serve", "--replace", "--socket", &self.socket, "--config", &config];
-        let roles = self.scratch.path("roles");
-        Running::from(|c| {
-            c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", &self.bus).env("PUNCTUAL_ROLES", roles)
-        })
     }
 
     /// A connection as root.

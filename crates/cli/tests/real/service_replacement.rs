@@ -14,7 +14,7 @@ use serde_json::{json, Value};
 use crate::machine::{permitted_cpu, rounds, wait_for_cpu, Random};
 use crate::privileges::UNPRIVILEGED;
 use crate::process::{cgroup_of, eventually, kill, marked};
-use crate::punctual::{assert_nothing_left, new_mark, Running};
+use crate::punctual::{assert_nothing_left, new_mark, Ended, Running};
 use crate::service::{as_user, names, spin, Service, SERVICE_NEEDS};
 use crate::service_threads::{request, Program};
 use crate::victim::Victim;
@@ -22,6 +22,28 @@ use crate::victim::Victim;
 /// The version of the messages between the two processes.
 const VERSION: u32 = 1;
 const LIMIT: usize = 1 << 24;
+
+impl Service {
+    /// Another one takes the place of this one, which ends.
+    pub fn replace(&mut self) -> Ended {
+        let successor = self.successor("service.toml");
+        let old = std::mem::replace(&mut self.running, successor).end();
+        old.assert_code(0).assert_says(&["has taken the place of this service"]);
+        assert_nothing_left(old.pid, &old.mark, &[]);
+        self.await_ready();
+        old
+    }
+
+    /// One that is to take the place of this one, with this file as its configuration.
+    pub fn successor(&self, config: &str) -> Running {
+        let config = self.scratch.path(config);
+        let args = ["serve", "--replace", "--socket", &self.socket, "--config", &config];
+        let roles = self.scratch.path("roles");
+        Running::from(|c| {
+            c.args(args).env("DBUS_SYSTEM_BUS_ADDRESS", &self.bus).env("PUNCTUAL_ROLES", roles)
+        })
+    }
+}
 
 /// The next events of a reservation, until one is as wanted.
 fn events_until(
@@ -109,6 +131,40 @@ fn clients_of_each_kind_keep_their_connections_and_reservations() {
     kill(run.pid(), libc::SIGINT);
     assert_eq!(run.reap().code(), Some(130), "it has noticed nothing");
     eventually("its command is gone", || marked(&run.mark).is_empty());
+    service.end(cpu.0);
+}
+
+#[test]
+fn programs_and_threads_have_their_budgets_again_on_either_host() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let mut service = Service::start(cpu.0);
+    let (program, threads) = (Program::start("spin"), Program::start("attack spin"));
+    let mut client = service.client();
+    let wanted = [
+        request(program.pid(), None, 1_000_000),
+        request(threads.pid(), Some(threads.second()), 1_000_000),
+    ];
+    let ids = service.reserve(&mut client, &wanted);
+    let before = client.status().expect("it serves");
+    let mut last = [None; 2];
+    for round in 0..2 {
+        for (id, last) in ids.iter().zip(&mut last) {
+            let later = |event: &TaskEvent| is_exhausted(event) && number(event) > *last;
+            let events = events_until(&mut client, *id, later);
+            assert!(events.iter().all(|event| event.ended.is_none()), "{events:?}");
+            *last = events.iter().filter_map(number).max();
+        }
+        if round == 0 {
+            service.replace();
+            let after = client.status().expect("it serves");
+            assert_eq!(
+                (after.host, after.reservations),
+                (before.host.clone(), before.reservations.clone())
+            );
+        }
+    }
+    drop(client);
+    eventually("nothing is reserved", || names(&service).is_empty());
     service.end(cpu.0);
 }
 

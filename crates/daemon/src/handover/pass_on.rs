@@ -124,8 +124,9 @@ fn converse(
             }
             Request::Done => {
                 // Where systemd started the service, it follows the new process from now on.
-                let main = sd_notify::NotifyState::MainPid(peer.pid.unsigned_abs());
-                let _ = sd_notify::notify(&[main]);
+                let main = u32::try_from(peer.pid).ok().filter(|pid| *pid > 0);
+                let main = main.map(sd_notify::NotifyState::MainPid);
+                let _ = sd_notify::notify(main.as_slice());
                 channel.send(&Reply::Passed { mail: reservations.mail().export() })?;
                 return Ok(peer.pid);
             }
