@@ -41,17 +41,22 @@ fn wait_with(word: &AtomicU32, value: u32, until: u64, flag: libc::c_int) {
 
 /// Wakes all threads that wait on `word`.
 pub fn wake(word: &AtomicU32) {
-    wake_with(word, libc::FUTEX_PRIVATE_FLAG);
+    wake_with(word, libc::FUTEX_PRIVATE_FLAG, i32::MAX);
 }
 
 /// Wakes all threads, of any process, that wait on `word`, which processes share.
 pub fn wake_shared(word: &AtomicU32) {
-    wake_with(word, 0);
+    wake_with(word, 0, i32::MAX);
 }
 
-fn wake_with(word: &AtomicU32, flag: libc::c_int) {
+/// Wakes one thread, of any process, that waits on `word`, which processes share.
+pub fn wake_one_shared(word: &AtomicU32) {
+    wake_with(word, 0, 1);
+}
+
+fn wake_with(word: &AtomicU32, flag: libc::c_int, count: i32) {
     // SAFETY: the address is only a key.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | flag, i32::MAX) };
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | flag, count) };
 }
 
 /// Buckets of this process's futex hash.
