@@ -25,6 +25,7 @@ use crate::freezer::FreezerQueue;
 use crate::job_events::JobEventSender;
 use crate::lending::{paying_lender, Waiter};
 use crate::member::{Member, MemberKind, RunMode};
+use crate::page_waits::PageWaits;
 use crate::queued::{note_remaining, QueuedTask};
 use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
@@ -67,6 +68,8 @@ pub struct Engine {
     pub(crate) members: Vec<Option<Box<Member>>>,
     /// Members whose clocks are read: unparked, or not yet at rest.
     pub(crate) moving: Vec<u32>,
+    /// Members that wait by pages, and those of them whose waits this event handles.
+    pub(crate) pages: PageWaits,
     pub(crate) cpu: Cpu,
     pub(crate) doorbell: Arc<Doorbell>,
     commands: CommandReceiver,
@@ -128,6 +131,7 @@ impl Engine {
             granularity,
             members,
             moving: Vec::with_capacity(limit),
+            pages: PageWaits::new(limit),
             cpu,
             doorbell,
             commands,
@@ -219,6 +223,7 @@ impl Engine {
 
     fn instant(&mut self, now: u64, late: u64) {
         let handed_over_to = self.withdraw_direct(now);
+        self.find_page_waits();
         self.charge(now, late, handed_over_to.is_some());
         if let Some(waiter) = handed_over_to {
             self.handed_over(waiter, now);
@@ -226,6 +231,7 @@ impl Engine {
         self.follow_ceilings(now);
         self.find_unresponsive(now);
         self.drain_requests(now);
+        self.drain_page_waits(now);
         self.process_commands(now);
         self.process_jobs(now, late);
         self.follow_suspensions(now);
@@ -238,6 +244,7 @@ impl Engine {
         self.advanced_to = now;
         self.follow_events(now, late);
         self.dispatch(now);
+        self.wake_page_waits();
         self.end_slices();
         self.post_freezer_requests();
         self.retain_moving();
@@ -254,7 +261,7 @@ impl Engine {
     /// is read.
     pub(crate) fn charge(&mut self, now: u64, late: u64, all: bool) {
         let Engine { dispatcher, allocators, members, moving, cpu, doorbell, lent, .. } = self;
-        let granularity = self.granularity;
+        let (granularity, pages) = (self.granularity, &self.pages);
         let Cpu { ranked, available, slept_at } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
@@ -262,7 +269,8 @@ impl Engine {
         if let Some(m) = best.and_then(|i| members[i as usize].as_deref_mut()) {
             charge_member(dispatcher, m, now, lent);
             let gap = lapse.saturating_sub(m.ran);
-            through = !all && gap <= SWITCHING.min(lapse / 4) && doorbell.is_quiet();
+            through = !all && gap <= SWITCHING.min(lapse / 4);
+            through &= doorbell.is_quiet() && pages.is_quiet();
         }
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
@@ -295,7 +303,10 @@ impl Engine {
             // A program whose freezer was not written yet could not execute: it did not suspend
             // itself.
             let held = m.held_until(*slept_at + SWITCHING, now);
+            // It has completed, at a time that is not known: it was not suspended.
+            let waits = pages.has(i);
             let charged = match held {
+                _ if waits => 0,
                 Some(until) => {
                     self_suspension::charge_held(dispatcher, m, until, granularity, lapse, now)
                 }
@@ -306,7 +317,7 @@ impl Engine {
             };
             allocators.charged_idle(m.task, charged);
             let long = available > 0 && now.saturating_sub(m.ran_at) > ASLEEP;
-            let unused = held.is_none() && m.ran == 0 && m.periods.params().suspends;
+            let unused = held.is_none() && !waits && m.ran == 0 && m.periods.params().suspends;
             m.quiet = unused && (m.quiet || below > 0 || long);
             available = available.saturating_sub(m.ran);
         }

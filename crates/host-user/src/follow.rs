@@ -106,6 +106,10 @@ impl Engine {
             completed = Some(control.done())
                 .filter(|at| (m.periods.latest().release..=now).contains(at))
                 .unwrap_or(now);
+        } else if let Some(page) = &m.page {
+            completed = Some(page.asked_at())
+                .filter(|at| (m.periods.latest().release..=now).contains(at))
+                .unwrap_or(now);
         }
         m.periods.unused(unused);
         m.periods.extended(extended);
@@ -117,6 +121,7 @@ impl Engine {
             self.follow_swap(task.0);
         }
         let lost = self.allocators.take_lost(&mut self.dispatcher, task);
+        let late_waits = self.allocators.late_waits(&self.dispatcher, task);
         let Some(m) = self.members.get_mut(task.0 as usize).and_then(|m| m.as_deref_mut()) else {
             return;
         };
@@ -129,6 +134,7 @@ impl Engine {
             control.exhausted_at.store(m.charged.saturating_add(budget), Relaxed);
             control.want_stamp();
         }
+        self.pages.answered |= m.publish(&next, (budget, lost), late_waits);
         m.waiting &= m.suspended;
         let period = m.periods.released(next);
         // A late release costs latency; budget only when little time is left for it.

@@ -27,6 +27,7 @@ mod member;
 mod mutex;
 mod no_idle;
 mod overrun_signal;
+mod page_waits;
 mod park_signal;
 mod pause;
 mod policy_swap;

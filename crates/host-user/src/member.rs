@@ -8,6 +8,7 @@ use punctual_dispatcher::TaskId;
 use punctual_policies::{Allocators, PeriodBuilder};
 use punctual_process::{AdoptedThread, Park, Threads};
 use punctual_taskset::TaskSpec;
+use punctual_wait_page::DispatcherPage;
 
 use rtrb::Consumer;
 
@@ -108,7 +109,9 @@ pub struct Member {
     /// The least of the budgets that limit it, ns: what is far less matters to none.
     pub grain: u64,
     pub kind: MemberKind,
-    /// A thread of this process that waits for its next release, the first one too.
+    /// How it waits for its releases, if it is a thread of another program that does.
+    pub page: Option<DispatcherPage>,
+    /// A thread that waits for its next release, the first one too.
     pub waiting: bool,
     /// Its releases end at once.
     pub suspended: bool,

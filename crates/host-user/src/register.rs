@@ -10,6 +10,7 @@ use punctual_policies::{PeriodBuilder, PeriodParams};
 use punctual_process as process;
 use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
 use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
+use punctual_wait_page::{DispatcherPage, SealedPage};
 
 use crate::added_jobs::{channel, takes_jobs};
 use crate::children::Child;
@@ -70,7 +71,14 @@ impl Host {
         Ok(())
     }
 
-    fn push(&mut self, index: u32, engine: usize, spec: &TaskSpec, kind: MemberKind) {
+    fn push(
+        &mut self,
+        index: u32,
+        engine: usize,
+        spec: &TaskSpec,
+        kind: MemberKind,
+        page: Option<&SealedPage>,
+    ) {
         let unreported = Arc::new(AtomicU64::new(0));
         let control = match &kind {
             MemberKind::Thread(control) => Some(control.clone()),
@@ -89,6 +97,7 @@ impl Host {
             confined: spec.group.is_some() || spec.budget_group.is_some(),
             grain: grain(&self.set, spec),
             kind,
+            page: page.map(DispatcherPage::of),
             waiting: true,
             suspended: false,
             suspension: suspension.clone(),
@@ -177,7 +186,7 @@ impl Host {
             }
             Ok(Ok(())) | Err(RecvTimeoutError::Disconnected) => {}
         }
-        self.push(index, engine, spec, MemberKind::Thread(control));
+        self.push(index, engine, spec, MemberKind::Thread(control), None);
         Ok(())
     }
 
@@ -202,7 +211,7 @@ impl Host {
         entry: &Entry,
     ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(entry.domain)?;
-        self.push(index, engine, spec, MemberKind::Thread(entry.control.clone()));
+        self.push(index, engine, spec, MemberKind::Thread(entry.control.clone()), None);
         Ok(())
     }
 
@@ -226,7 +235,7 @@ impl Host {
         let pid = spawned.id().pid;
         let program = self.program(park, spec, cpu, pid)?;
         self.children.push(Child::started(index, program.clone(), spawned));
-        self.push(index, engine, spec, MemberKind::Program(program));
+        self.push(index, engine, spec, MemberKind::Program(program), None);
         Ok(pid)
     }
 
@@ -272,12 +281,13 @@ impl Host {
         })?;
         let program = self.program(park, spec, cpu, pid)?;
         self.children.push(Child::adopted(index, program.clone(), adopted));
-        self.push(index, engine, spec, MemberKind::Program(program));
+        self.push(index, engine, spec, MemberKind::Program(program), None);
         Ok(())
     }
 
     /// One thread of a running process as task number `index`. From now until its first release it
-    /// executes only where the CPU has nothing else to do. Its process is not touched.
+    /// executes only where the CPU has nothing else to do. Its process is not touched. It waits for
+    /// its releases by `page`, if it has one.
     ///
     /// # Errors
     /// No such thread, one that may not be parked, or no permission.
@@ -286,12 +296,13 @@ impl Host {
         index: u32,
         spec: &TaskSpec,
         (pid, tid): (i32, i32),
+        page: Option<&SealedPage>,
     ) -> Result<(), Diagnostic> {
         let engine = self.engine_of(spec.domain)?;
         let cpu = self.engines[engine].cpu;
         let thread = Arc::new(process::adopt_thread(&self.journal()?, pid, tid, cpu)?);
         self.children.push(Child::thread(index, thread.clone()));
-        self.push(index, engine, spec, MemberKind::AdoptedThread(thread));
+        self.push(index, engine, spec, MemberKind::AdoptedThread(thread), page);
         Ok(())
     }
 

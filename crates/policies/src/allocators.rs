@@ -360,6 +360,18 @@ impl Allocators {
         }
     }
 
+    /// Waits of the task that are late now, and would be ignored if they came.
+    pub fn late_waits(&self, dispatcher: &Dispatcher, task: TaskId) -> u32 {
+        let Some(s) = self.slot_of(task) else { return 0 };
+        let slot = &self.slots[s];
+        let (delayed, ended) = match slot.phase {
+            _ if slot.overrun == punctual_dispatcher::OverrunPolicy::Skip => return 0,
+            Phase::Reserved(r) => (dispatcher.delayed(r), dispatcher.job_of(r).is_none()),
+            _ => (slot.delayed, !slot.open),
+        };
+        delayed - late_waits::own(delayed, ended)
+    }
+
     /// The reservation that a task executes on at this time; `None` while its policy makes its
     /// jobs.
     pub fn reservation_of(&self, task: TaskId) -> Option<ReservationId> {

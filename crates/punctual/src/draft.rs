@@ -9,6 +9,7 @@ use punctual_host_user::{call_overrun_handlers, OverrunHandler};
 use punctual_session::{Execution, ThreadBody};
 use punctual_taskset::{Body, DomainId, Overrun, TaskSet, TaskSpec};
 use punctual_trace::TaskEnd;
+use punctual_wait_page::SealedPage;
 
 use crate::group::{find_budget_group, find_group, placed};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
@@ -247,7 +248,13 @@ impl<P: DraftTarget> TaskDraft<P> {
     /// its CPU has nothing else to do (SCHED_IDLE); with [`Overrun::Background`] in the ordinary
     /// class.
     pub fn thread_of(self, pid: i32, tid: i32) -> P::Output<TaskEnd> {
-        self.finish_program(Body::Pid(pid), Execution::AdoptedThread { pid, tid })
+        self.finish_program(Body::Pid(pid), Execution::AdoptedThread { pid, tid, page: None })
+    }
+
+    /// The same for a thread that waits for its releases by `page`; on the user host only.
+    pub fn thread_with_page(self, (pid, tid): (i32, i32), page: &SealedPage) -> P::Output<TaskEnd> {
+        let page = Some(page.clone());
+        self.finish_program(Body::Pid(pid), Execution::AdoptedThread { pid, tid, page })
     }
 
     fn finish_program(self, body: Body, execution: Execution) -> P::Output<TaskEnd> {

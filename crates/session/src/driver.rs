@@ -8,6 +8,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_host_user as user;
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
+use punctual_wait_page::SealedPage;
 
 use crate::results::{DispatcherStats, KernelDispatcherStats};
 
@@ -33,6 +34,8 @@ pub enum Execution {
         pid: i32,
         /// The thread.
         tid: i32,
+        /// By what it waits for its releases; on the user host only.
+        page: Option<SealedPage>,
     },
     /// A program with its arguments, which need not be UTF-8.
     Command(Vec<OsString>),

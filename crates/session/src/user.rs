@@ -75,8 +75,8 @@ impl UserDriver {
             Execution::Command(argv) => {
                 self.host.add_command(index, spec, CommandSpec::new(argv)).map(drop)
             }
-            Execution::AdoptedThread { pid, tid } => {
-                self.host.adopt_thread(index, spec, (pid, tid))
+            Execution::AdoptedThread { pid, tid, page } => {
+                self.host.adopt_thread(index, spec, (pid, tid), page.as_ref())
             }
             Execution::Entered(entry) => self.host.add_entered(index, spec, &entry),
             Execution::Thread { stack, body } => {

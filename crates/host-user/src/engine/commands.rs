@@ -123,6 +123,9 @@ impl Engine {
         member.charged = member.clock(now);
         member.moving = true;
         self.moving.push(task.0);
+        if member.page.is_some() {
+            self.pages.add(task.0);
+        }
         self.members[task.0 as usize] = Some(member);
         self.follow_suspension(task.0, now);
     }
@@ -140,6 +143,7 @@ impl Engine {
         let _ = self.dispatcher.task_gone(member.task, now);
         self.allocators.remove(&mut LocalDispatcher::new(&mut self.dispatcher, now), member.task);
         self.moving.retain(|&m| m != i);
+        self.pages.remove(i);
         self.cpu.ranked.retain(|&m| m != i);
         if member.jobs.is_some() {
             // The end of the job in flight, before another task has this number.
