@@ -1,13 +1,15 @@
 //! One client: its calls, and what it holds. A thread of the ordinary class serves it.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use punctual_service::descriptor::send_with;
 use punctual_service::message::{send, Call, CallReply, MessageReader};
 use punctual_service::{
-    ReserveReply, ServiceError, TaskRequest, DESCRIPTION, INTERFACE, MESSAGE_LIMIT,
+    PageReply, ReserveReply, ServiceError, TaskRequest, DESCRIPTION, INTERFACE, MESSAGE_LIMIT,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -66,8 +68,8 @@ pub fn converse(reservations: Arc<Reservations>, stream: UnixStream, caller: Use
 /// The same of one connection of several. What its lease holds stays if another process serves the
 /// client from then on.
 pub(crate) fn serve_calls(connection: &Connection, lease: Lease, mut reader: MessageReader) {
-    let mut client =
-        Client { reservations: connection.reservations().clone(), lease, passed: false };
+    let reservations = connection.reservations().clone();
+    let mut client = Client { reservations, lease, descriptor: None, passed: false };
     let (mut stream, mut pace) = (&*connection.stream, Pace::new());
     loop {
         if !connection.wait_while_paused(&client.lease, &reader) {
@@ -99,6 +101,8 @@ enum After {
 struct Client {
     reservations: Arc<Reservations>,
     lease: Lease,
+    /// What goes with the next answer.
+    descriptor: Option<OwnedFd>,
     /// Another process has what it holds.
     passed: bool,
 }
@@ -168,6 +172,7 @@ impl Client {
             true => self.hand_over(parameters, connection),
             false => self.call(&call.method, parameters),
         };
+        let descriptor = self.descriptor.take();
         if hands_over && result.is_ok() {
             return Ok(After::NoCall);
         }
@@ -175,7 +180,13 @@ impl Client {
             return Ok(After::NextCall);
         }
         match result {
-            Ok(parameters) => send(stream, &json!({ "parameters": parameters })),
+            Ok(parameters) => {
+                let reply = json!({ "parameters": parameters });
+                match descriptor {
+                    Some(descriptor) => send_with(stream, &reply, descriptor.as_fd()),
+                    None => send(stream, &reply),
+                }
+            }
             Err(Refusal::Service(refusal)) => send(stream, &refusal),
             Err(Refusal::Common(name, parameter, value)) => {
                 let parameters = Map::from_iter([(parameter.to_owned(), Value::String(value))]);
@@ -200,7 +211,7 @@ impl Client {
     }
 
     fn call(&mut self, method: &str, parameters: Value) -> Result<Value, Refusal> {
-        let Client { reservations, lease, .. } = self;
+        let Client { reservations, lease, descriptor, .. } = self;
         let unknown = |name, parameter, what: &str| Refusal::Common(name, parameter, what.into());
         let (interface, name) = method.rsplit_once('.').unwrap_or(("", method));
         match (interface, name) {
@@ -208,6 +219,10 @@ impl Client {
             (INTERFACE, "Reserve") => {
                 let Tasks { tasks } = parse(parameters)?;
                 value(ReserveReply { reservations: reservations.reserve(lease, &tasks)? })
+            }
+            (INTERFACE, "MakePage") => {
+                *descriptor = Some(reservations.make_page(lease)?);
+                value(PageReply { page_fd: 0 })
             }
             (INTERFACE, "ChangeBudget") => {
                 let Change { id, budget_ns } = parse(parameters)?;

@@ -8,6 +8,7 @@ use punctual::{Ppm, Running, TaskEnd, TaskHandle};
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::Identity;
 use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
+use punctual_wait_page::SealedPage;
 
 use crate::dispatchers::Dispatchers;
 use crate::handover::PassedReservation;
@@ -48,6 +49,8 @@ struct Held {
     caller: User,
     /// The process, and its thread if it is for that alone.
     target: (Identity, Option<Identity>),
+    /// The thread waits by a page.
+    has_page: bool,
     handle: TaskHandle<TaskEnd>,
 }
 
@@ -108,15 +111,15 @@ impl Domain {
         self.held.values().filter(|held| held.info.uid == uid).map(Held::ppm).sum()
     }
 
-    /// Reserves for a process, or a thread, that was found to be the caller's. `cpus`: where
-    /// reservations are made.
+    /// Reserves for a process, or a thread, that was found to be the caller's, and waits for its
+    /// releases by the page, if there is one. `cpus`: where reservations are made.
     ///
     /// # Errors
     /// A value out of its range; more than `limit_ppm`; it does not fit; the process cannot be
     /// adopted; the machine does not permit a dispatcher on this CPU.
     pub fn reserve(
         &mut self,
-        (request, values): (&TaskRequest, &Values),
+        (request, values, page): (&TaskRequest, &Values, Option<&SealedPage>),
         caller: &User,
         limit_ppm: u64,
         cpus: &[u32],
@@ -129,7 +132,7 @@ impl Domain {
         self.check_cost(caller, values)?;
         let id = key.id;
         self.mail.register(id, key.lease, key.first_period);
-        let handle = match self.add(request, values, id, cpus) {
+        let handle = match self.add(request, values, page, id, cpus) {
             Ok(handle) => handle,
             Err(refusal) => {
                 let refusal = self.explain(refusal, caller);
@@ -150,7 +153,9 @@ impl Domain {
             deadline_ns: values.deadline_ns.unwrap_or(values.period_ns),
         };
         let (values, caller) = (values.clone(), caller.clone());
-        self.held.insert(id, Held { info: info.clone(), values, key, caller, target, handle });
+        let (info_of_it, has_page) = (info.clone(), page.is_some());
+        let held = Held { info: info_of_it, values, key, caller, target, has_page, handle };
+        self.held.insert(id, held);
         Ok(info)
     }
 
@@ -213,6 +218,7 @@ impl Domain {
         &mut self,
         request: &TaskRequest,
         values: &Values,
+        page: Option<&SealedPage>,
         id: u64,
         cpus: &[u32],
     ) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
@@ -231,9 +237,10 @@ impl Domain {
         if let Some(deadline) = values.deadline_ns {
             task = task.deadline(ns(deadline));
         }
-        match request.tid {
-            Some(tid) => task.thread_of(request.pid, tid),
-            None => task.pid(request.pid),
+        match (request.tid, page) {
+            (Some(tid), Some(page)) => task.thread_with_page((request.pid, tid), page),
+            (Some(tid), None) => task.thread_of(request.pid, tid),
+            (None, _) => task.pid(request.pid),
         }
     }
 
@@ -311,6 +318,7 @@ impl Domain {
             is_authorized: held.caller.is_authorized,
             process: held.target.0,
             thread: held.target.1,
+            has_page: held.has_page,
         };
         self.held.values().map(pass).collect()
     }

@@ -4,6 +4,7 @@
 mod passed;
 
 use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
@@ -14,6 +15,7 @@ use punctual_process::{threads_of, Identity};
 use punctual_service::{
     CpuStatus, EventsReply, ReservationInfo, ServiceError, StatusReply, TaskRequest, NAME_LIMIT,
 };
+use punctual_wait_page::{NewPage, SealedPage};
 
 use crate::access::AccessRules;
 use crate::dispatchers::Dispatchers;
@@ -50,6 +52,8 @@ pub struct Lease {
     number: u64,
     caller: User,
     held: BTreeMap<u64, u32>,
+    /// By which the thread of its next reservation may wait.
+    page: Option<NewPage>,
 }
 
 impl Lease {
@@ -116,7 +120,7 @@ impl Reservations {
 
     /// The lease of a new connection.
     pub fn lease(&self, caller: User) -> Lease {
-        Lease { number: self.ids.fetch_add(1, Relaxed), caller, held: BTreeMap::new() }
+        Lease { number: self.ids.fetch_add(1, Relaxed), caller, held: BTreeMap::new(), page: None }
     }
 
     /// What the CPUs have promised.
@@ -229,7 +233,11 @@ impl Reservations {
         }
         let process = check_owner(request.pid, &lease.caller)?;
         let thread = check_thread(request, &lease.caller)?;
-        let info = self.place(lease, (request, values), (process, thread))?;
+        let page = match request.page {
+            Some(true) => Some(take_page(lease, request)?),
+            _ => None,
+        };
+        let info = self.place(lease, (request, values, page.as_ref()), (process, thread))?;
         lease.held.insert(info.id, info.cpu);
         // Its number may have become another process's before it was adopted.
         let same = |id: &Identity| Identity::of(id.pid) == Some(*id);
@@ -245,7 +253,7 @@ impl Reservations {
     fn place(
         &self,
         lease: &Lease,
-        (request, values): (&TaskRequest, &Values),
+        what: (&TaskRequest, &Values, Option<&SealedPage>),
         target: (Identity, Option<Identity>),
     ) -> Result<ReservationInfo, ServiceError> {
         let Lease { number, caller, .. } = lease;
@@ -253,7 +261,7 @@ impl Reservations {
         // A run inside the kernel that has ended makes room for another one with its last CPU.
         permitted.iter().filter_map(|cpu| self.domain(*cpu)).for_each(|mut d| d.forget_ended());
         let mut cpus = permitted.clone();
-        match values.cpu {
+        match what.1.cpu {
             Some(cpu) if cpus.contains(&cpu) => cpus = vec![cpu],
             Some(cpu) => {
                 let help = format!("use one of {cpus:?}, or leave it out");
@@ -272,7 +280,6 @@ impl Reservations {
             let id = self.ids.fetch_add(1, Relaxed);
             let key = ReservationKey { id, lease: *number, first_period: 0 };
             let limit_ppm = self.limit_ppm(caller, cpu);
-            let what = (request, values);
             match domain.reserve(what, caller, limit_ppm, &permitted, key, target) {
                 Ok(info) => return Ok(info),
                 Err(refusal) => _ = refused.get_or_insert(refusal),
@@ -281,6 +288,29 @@ impl Reservations {
         Err(refused.unwrap_or_else(|| {
             invalid("no reservations are made on any CPU".to_owned(), "see the configuration")
         }))
+    }
+
+    /// Makes a page by which the thread of the lease's next reservation may wait for its releases;
+    /// the descriptor that the client maps.
+    ///
+    /// # Errors
+    /// The user may reserve nothing; no memory or descriptor.
+    pub fn make_page(&self, lease: &mut Lease) -> Result<OwnedFd, ServiceError> {
+        if !self.permits(&lease.caller) {
+            return Err(ServiceError::NotPermitted {
+                cause: format!("user {} may reserve nothing", lease.caller.uid),
+                help: "ask the administrator for a share (docs/service.md)".to_owned(),
+            });
+        }
+        let made = NewPage::make().and_then(|page| {
+            let memory = page.memory().try_clone_to_owned()?;
+            lease.page = Some(page);
+            Ok(memory)
+        });
+        made.map_err(|e| ServiceError::MachineRefused {
+            cause: format!("no page can be made: {e}"),
+            help: "raise the limits of punctuald (LimitNOFILE, LimitMEMLOCK)".to_owned(),
+        })
     }
 
     /// Gives a reservation another budget, ns, from its next release on.
@@ -373,4 +403,19 @@ fn check_thread(request: &TaskRequest, caller: &User) -> Result<Option<Identity>
         return Err(invalid(cause, "give the number of one of its threads"));
     }
     Ok(Some(thread))
+}
+
+/// The lease's page, for the thread of this request.
+fn take_page(lease: &mut Lease, request: &TaskRequest) -> Result<SealedPage, ServiceError> {
+    if request.tid.is_none() {
+        let cause = "a page is for a single thread".to_owned();
+        return Err(invalid(cause, "give the number of the thread (tid), or no page"));
+    }
+    let page = lease.page.take().ok_or_else(|| {
+        invalid("this connection has no page".to_owned(), "call MakePage for each reservation")
+    })?;
+    page.seal().map_err(|e| {
+        let cause = format!("the page cannot be kept: {e}");
+        invalid(cause, "leave it as MakePage returned it, and do not remove its memory")
+    })
 }

@@ -1,18 +1,22 @@
 //! A client, for ordinary threads: each call waits for its answer.
 
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
+use punctual_wait_page::ClientPage;
 use serde::de::DeserializeOwned;
 use serde_json::{json, Map, Value};
 
+use crate::descriptor::DescriptorReader;
 use crate::message::{send, Call, CallReply, MessageReader};
 use crate::{
-    EventsReply, ReservationInfo, ReserveReply, ServiceError, StatusReply, TaskRequest, INTERFACE,
-    SOCKET,
+    EventsReply, PageReply, ReservationInfo, ReserveReply, ReservedThread, ServiceError,
+    StatusReply, TaskRequest, INTERFACE, SOCKET,
 };
 
 /// Longest time for an answer: a reservation may have to wait for the start of a dispatcher.
@@ -24,7 +28,8 @@ const ANSWER_LIMIT: usize = 16 << 20;
 /// A connection to the service: the lease of what it reserves. Dropping it releases that.
 #[derive(Debug)]
 pub struct ServiceClient {
-    stream: UnixStream,
+    /// A [`ReservedThread`] sees whether it is open.
+    stream: Arc<UnixStream>,
     reader: MessageReader,
 }
 
@@ -41,7 +46,8 @@ impl ServiceClient {
         });
         match connected {
             Ok(stream) => {
-                Ok(Some(ServiceClient { stream, reader: MessageReader::new(ANSWER_LIMIT) }))
+                let (stream, reader) = (Arc::new(stream), MessageReader::new(ANSWER_LIMIT));
+                Ok(Some(ServiceClient { stream, reader }))
             }
             Err(e)
                 if matches!(
@@ -92,6 +98,29 @@ impl ServiceClient {
         Ok(reply.reservations)
     }
 
+    /// Reserves for one thread, which then waits for its releases by the result. The thread is
+    /// `request.tid`; the caller's number is [`thread_id`](punctual_sys::sched::thread_id).
+    ///
+    /// # Errors
+    /// As [`reserve`](ServiceClient::reserve); a request without a thread; the service's host is
+    /// the kernel host; no memory or descriptor.
+    pub fn reserve_thread(&mut self, request: &TaskRequest) -> Result<ReservedThread, Diagnostic> {
+        let (reply, descriptors) = self.call_with("MakePage", json!({}))?;
+        let PageReply { page_fd } = reply;
+        let memory = descriptors.get(page_fd as usize);
+        let memory = memory.ok_or_else(|| of_another_version("its answer lacks a descriptor"))?;
+        let refused =
+            |e| Diagnostic::refused("no page can be shared with punctuald", e, "report it");
+        let page = ClientPage::open(memory.as_fd()).map_err(|e| match e.kind() {
+            io::ErrorKind::Unsupported => of_another_version("its page is another one"),
+            _ => refused(e),
+        })?;
+        let request = TaskRequest { page: Some(true), ..request.clone() };
+        let info = self.reserve(&[request])?.pop();
+        let info = info.ok_or_else(|| of_another_version("its answer lacks a reservation"))?;
+        Ok(ReservedThread::new(info, page, Arc::downgrade(&self.stream)))
+    }
+
     /// Gives a reservation another budget, ns, from its next release on.
     ///
     /// # Errors
@@ -129,7 +158,10 @@ impl ServiceClient {
     ) -> Result<(UnixStream, MessageReader), Diagnostic> {
         self.command("HandOver", json!({ "version": version }))?;
         self.reader.set_limit(limit);
-        Ok((self.stream, self.reader))
+        let stream = Arc::into_inner(self.stream).ok_or_else(|| {
+            Diagnostic::usage("a thread waits by this connection", "hand over by another one")
+        })?;
+        Ok((stream, self.reader))
     }
 
     fn command(&mut self, method: &str, parameters: Value) -> Result<(), Diagnostic> {
@@ -141,6 +173,15 @@ impl ServiceClient {
         method: &str,
         parameters: Value,
     ) -> Result<T, Diagnostic> {
+        self.call_with(method, parameters).map(|(reply, _)| reply)
+    }
+
+    /// The answer, with the descriptors that come with it.
+    fn call_with<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+        parameters: Value,
+    ) -> Result<(T, Vec<OwnedFd>), Diagnostic> {
         let Value::Object(parameters) = parameters else {
             return Err(Diagnostic::machine("a call without parameters", "report it"));
         };
@@ -150,7 +191,7 @@ impl ServiceClient {
             oneway: false,
             more: false,
         });
-        let answer = answer.map_err(|e| match e.kind() {
+        let (answer, descriptors) = answer.map_err(|e| match e.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Diagnostic::machine(
                 "punctuald does not answer",
                 "look at its log (journalctl -u punctuald), or restart it",
@@ -166,14 +207,16 @@ impl ServiceClient {
                 Err(_) => of_another_version(error),
             });
         }
-        serde_json::from_value(Value::Object(parameters)).map_err(of_another_version)
+        let reply = serde_json::from_value(Value::Object(parameters));
+        Ok((reply.map_err(of_another_version)?, descriptors))
     }
 
-    fn exchange(&mut self, call: &Call) -> io::Result<CallReply> {
-        send(&mut self.stream, call)?;
+    fn exchange(&mut self, call: &Call) -> io::Result<(CallReply, Vec<OwnedFd>)> {
+        send(&mut &*self.stream, call)?;
         let ended = || io::Error::new(io::ErrorKind::UnexpectedEof, "the connection ended");
-        let message = self.reader.next(&mut self.stream)?.ok_or_else(ended)?;
-        Ok(serde_json::from_slice(&message)?)
+        let mut stream = DescriptorReader::new(&self.stream);
+        let message = self.reader.next(&mut stream)?.ok_or_else(ended)?;
+        Ok((serde_json::from_slice(&message)?, stream.descriptors))
     }
 }
 
@@ -200,7 +243,7 @@ mod tests {
     /// The cause of the error where the service gives this answer, or ends without one.
     fn cause(answer: Option<&str>) -> String {
         let (own, mut other) = UnixStream::pair().expect("a socket");
-        let mut client = ServiceClient { stream: own, reader: MessageReader::new(ANSWER_LIMIT) };
+        let mut client = ServiceClient { stream: Arc::new(own), reader: MessageReader::new(ANSWER_LIMIT) };
         let answer = answer.map(|answer| [answer.as_bytes(), b"\0"].concat());
         let service = std::thread::spawn(move || {
             let _ = other.read(&mut [0; 1024]);

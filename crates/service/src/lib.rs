@@ -5,15 +5,19 @@
 //! however the client ends.
 
 mod client;
+pub mod descriptor;
 mod error;
 mod event;
 pub mod message;
 mod request;
+mod reserved_thread;
 
 pub use client::ServiceClient;
 pub use error::ServiceError;
 pub use event::{EventsReply, PeriodReport, TaskEvent};
-pub use request::{CpuStatus, ReservationInfo, ReserveReply, StatusReply, TaskRequest};
+pub use punctual_wait_page::{ClientPage, PageRelease};
+pub use request::{CpuStatus, PageReply, ReservationInfo, ReserveReply, StatusReply, TaskRequest};
+pub use reserved_thread::ReservedThread;
 
 use std::path::PathBuf;
 
@@ -109,6 +113,7 @@ mod tests {
         agrees::<PeriodReport>("type PeriodReport (");
         agrees::<TaskEvent>("type TaskEvent (");
         agrees::<ReserveReply>("method Reserve(tasks: []TaskRequest) -> (");
+        agrees::<PageReply>("method MakePage() -> (");
         agrees::<StatusReply>("method GetStatus() -> (");
         agrees::<EventsReply>("method TakeEvents() -> (");
     }

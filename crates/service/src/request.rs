@@ -36,6 +36,10 @@ pub struct TaskRequest {
     /// `carry`, `skip`, `background` or `signal`; where it is missing, `carry`.
     #[serde(default)]
     pub overrun: Option<String>,
+    /// The thread waits for its releases by the page of the latest `MakePage`, which its client has
+    /// mapped; where it is missing, it does not.
+    #[serde(default)]
+    pub page: Option<bool>,
 }
 
 impl TaskRequest {
@@ -54,6 +58,7 @@ impl TaskRequest {
             deadline_ns: None,
             offset_ns: None,
             overrun: None,
+            page: None,
         }
     }
 
@@ -97,6 +102,13 @@ pub struct ReservationInfo {
 pub struct ReserveReply {
     /// In the order of the requests.
     pub reservations: Vec<ReservationInfo>,
+}
+
+/// The answer to `MakePage`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageReply {
+    /// Which of the descriptors of the message is the page's: 0, the only one.
+    pub page_fd: u32,
 }
 
 /// What one CPU has promised.

@@ -7,7 +7,8 @@ use crate::stream::Stream;
 /// Of a nanosecond's neighbours, a usual task's, and those of the types.
 const TIMES: [i64; 10] =
     [0, 1, -1, 100_000, 1_000_000, 10_000_000, 20_000_000_000, i64::MAX, i64::MIN, 1 << 53];
-const METHODS: [&str; 9] = [
+const METHODS: [&str; 10] = [
+    "io.punctual.Service.MakePage",
     "io.punctual.Service.GetStatus",
     "io.punctual.Service.TakeEvents",
     "io.punctual.Service.Unknown",
@@ -84,6 +85,10 @@ fn task(stream: &mut Stream, pid: i64) -> Value {
         if stream.byte() % 4 == 1 {
             task.insert(key.to_owned(), json!(stream.number(&TIMES)));
         }
+    }
+    if stream.byte() % 4 == 1 {
+        task.insert("tid".to_owned(), json!(pid));
+        task.insert("page".to_owned(), json!(stream.byte() % 2 == 1));
     }
     match stream.byte() % 8 {
         1 => _ = task.insert("overrun".to_owned(), json!("background")),

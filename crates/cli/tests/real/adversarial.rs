@@ -6,6 +6,10 @@
 // By their paths, since the tests of the kernel host have this file by its path, too.
 #[path = "forking_roles.rs"]
 mod forking_roles;
+#[path = "page_roles.rs"]
+mod page_roles;
+#[path = "page_wait_roles.rs"]
+mod page_wait_roles;
 #[path = "scheduling_roles.rs"]
 mod scheduling_roles;
 #[path = "thread_roles.rs"]
@@ -39,6 +43,8 @@ extern "C" fn play() {
     match role.as_str() {
         "spin" => spin(LIFE),
         "attack" => thread_roles::attack(arg(0)),
+        "page" => page_roles::attack(arg(0), arg(1)),
+        "waits" => page_wait_roles::wait(arg(0), arg(1)),
         "spin-threads" => many_threads(arg(0).parse().unwrap_or(4)),
         "family" => forking_roles::family(),
         "fork-storm" => forking_roles::fork_storm(),

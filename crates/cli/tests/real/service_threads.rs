@@ -34,6 +34,16 @@ impl Program {
         self.0.id() as i32
     }
 
+    /// Waits until it has ended, with 0.
+    pub fn assert_success(mut self) {
+        let mut ended = None;
+        eventually("it ends", || {
+            ended = self.0.try_wait().expect("it is ours");
+            ended.is_some()
+        });
+        assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
+    }
+
     /// Its second thread.
     pub fn second(&self) -> i32 {
         let second = || threads_of(self.pid()).into_iter().find(|tid| *tid != self.pid());

@@ -64,6 +64,8 @@ pub(crate) struct PassedReservation {
     pub is_authorized: bool,
     pub process: Identity,
     pub thread: Option<Identity>,
+    /// The thread waits by a page.
+    pub has_page: bool,
 }
 
 /// Sent by the new process.
@@ -116,6 +118,7 @@ impl PassedReservation {
             deadline_ns: Some(deadline_ns),
             offset_ns: None,
             overrun: Some(self.overrun.clone()),
+            page: None,
         }
     }
 }

@@ -123,6 +123,11 @@ impl Reservations {
         if !passed.is_alive() {
             return Err(ended());
         }
+        if passed.has_page {
+            // It is sealed against further mappings that can be written.
+            let cause = "its thread waits by a page of the older process".to_owned();
+            return Err(ServiceError::NotPermitted { cause, help: "reserve again".to_owned() });
+        }
         let (caller, cpus) = (passed.user(), self.cpus());
         let domain = self.domain(info.cpu).filter(|_| cpus.contains(&info.cpu));
         let mut domain = domain.ok_or_else(|| {
@@ -132,7 +137,7 @@ impl Reservations {
         let (request, limit_ppm) = (passed.request(), self.limit_ppm(&caller, info.cpu));
         let values = self.passed_values(&caller, passed, &request)?;
         let key = ReservationKey { id: info.id, lease: *lease, first_period };
-        let what = (&request, &values);
+        let what = (&request, &values, None);
         domain.reserve(what, &caller, limit_ppm, &cpus, key, (*process, *thread))?;
         // Its number may have become another process's before it was adopted.
         if !passed.is_alive() {
@@ -172,7 +177,7 @@ impl Reservations {
         held: impl IntoIterator<Item = &'a PassedReservation>,
     ) -> Lease {
         let held = held.into_iter().map(|passed| (passed.info.id, passed.info.cpu)).collect();
-        Lease { number, caller, held }
+        Lease { number, caller, held, page: None }
     }
 
     pub(crate) fn add_unclaimed(&self, lease: Lease, info: ReservationInfo) {
