@@ -138,6 +138,10 @@ impl Reservations {
         StatusReply { version, host, cpus, reservations }
     }
 
+    fn needs_polkit(&self, caller: &User) -> bool {
+        self.access.read().unwrap_or_else(PoisonError::into_inner).needs_polkit(caller)
+    }
+
     /// Asks polkit about a user without an entry in the configuration, if that has a section for
     /// it. Waits for the answer, at most 10 s, without keeping others from the reservations.
     ///
@@ -145,7 +149,7 @@ impl Reservations {
     /// polkit does not permit it, or does not answer.
     pub async fn authorize(&self, caller: &mut User) -> Result<(), ServiceError> {
         caller.is_authorized = false;
-        if !self.access.read().unwrap_or_else(PoisonError::into_inner).needs_polkit(caller) {
+        if !self.needs_polkit(caller) {
             return Ok(());
         }
         let uid = caller.uid;
@@ -163,6 +167,16 @@ impl Reservations {
         Ok(())
     }
 
+    /// The same on the caller's thread, which waits.
+    fn wait_for_polkit(&self, caller: &mut User) -> Result<(), ServiceError> {
+        // Not without a question: the runtime has a thread and descriptors.
+        if self.needs_polkit(caller) {
+            return async_io::block_on(self.authorize(caller));
+        }
+        caller.is_authorized = false;
+        Ok(())
+    }
+
     /// Reserves for all these processes, or for none.
     ///
     /// # Errors
@@ -177,7 +191,7 @@ impl Reservations {
             return Err(invalid(cause, "split it"));
         }
         // Another process may take over meanwhile.
-        async_io::block_on(self.authorize(&mut lease.caller))?;
+        self.wait_for_polkit(&mut lease.caller)?;
         let _changes = self.change();
         let mut reserved: Vec<ReservationInfo> = Vec::new();
         for request in requests {
@@ -296,6 +310,7 @@ impl Reservations {
     /// # Errors
     /// The user may reserve nothing; no memory or descriptor.
     pub fn make_page(&self, lease: &mut Lease) -> Result<OwnedFd, ServiceError> {
+        self.wait_for_polkit(&mut lease.caller)?;
         if !self.permits(&lease.caller) {
             return Err(ServiceError::NotPermitted {
                 cause: format!("user {} may reserve nothing", lease.caller.uid),

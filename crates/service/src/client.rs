@@ -243,7 +243,8 @@ mod tests {
     /// The cause of the error where the service gives this answer, or ends without one.
     fn cause(answer: Option<&str>) -> String {
         let (own, mut other) = UnixStream::pair().expect("a socket");
-        let mut client = ServiceClient { stream: Arc::new(own), reader: MessageReader::new(ANSWER_LIMIT) };
+        let mut client =
+            ServiceClient { stream: Arc::new(own), reader: MessageReader::new(ANSWER_LIMIT) };
         let answer = answer.map(|answer| [answer.as_bytes(), b"\0"].concat());
         let service = std::thread::spawn(move || {
             let _ = other.read(&mut [0; 1024]);
