@@ -25,7 +25,6 @@ use std::path::Path;
 use punctual_diagnostic::{Diagnostic, Place, Position};
 use punctual_service::ServiceError;
 use punctual_taskset::RoleFolders;
-use punctual_sys::peer::Peer;
 use serde::Deserialize;
 
 use crate::allowance::{Allowance, AllowanceKeys};
