@@ -9,7 +9,7 @@ mod forking_roles;
 #[path = "page_roles.rs"]
 mod page_roles;
 #[path = "page_wait_roles.rs"]
-mod page_wait_roles;
+pub mod page_wait_roles;
 #[path = "scheduling_roles.rs"]
 mod scheduling_roles;
 #[path = "thread_roles.rs"]

@@ -1,6 +1,7 @@
 //! Roles of this test binary (see adversarial.rs) of a program whose thread reserves for itself and
 //! waits for its releases. Each ends the program with what it found wrong, or with 0.
 
+use std::ffi::CStr;
 use std::path::Path;
 use std::time::Instant;
 
@@ -10,6 +11,9 @@ use punctual_test_support::judge_timing;
 use punctual_trace::JobEnd;
 
 use super::LIFE;
+
+/// The name of the second thread from its reservation on.
+pub const RESERVED: &CStr = c"reserved";
 
 /// Plays `role` in a second thread, with a reservation of 2 ms in 10 ms by the service at `socket`.
 pub fn wait(role: &str, socket: &str) {
@@ -27,6 +31,8 @@ pub fn wait(role: &str, socket: &str) {
         // SAFETY: ignores a signal that would end the program.
         unsafe { libc::signal(libc::SIGXCPU, libc::SIG_IGN) };
         let (thread, client) = reserve(Path::new(&socket), overrun);
+        // SAFETY: the kernel copies the text.
+        unsafe { libc::prctl(libc::PR_SET_NAME, RESERVED.as_ptr()) };
         body(&thread, client);
     });
     if second.join().is_err() {
