@@ -305,10 +305,10 @@ impl Host {
         task.ok_or_else(|| Diagnostic::usage("the task has ended", "suspend another one"))
     }
 
-    /// Why the run cannot continue: a policy of the program does not return. To be followed by
-    /// [`Host::finish`].
-    pub fn failure(&self) -> Option<Diagnostic> {
-        stuck_policy().map(|stuck| stuck.diagnostic())
+    /// Whether the run cannot continue: a policy of the program does not return. To be followed by
+    /// [`Host::finish`], which says it.
+    pub fn has_failed(&self) -> bool {
+        stuck_policy().is_some()
     }
 
     /// What each dispatcher thread cost so far.
@@ -342,7 +342,7 @@ impl Host {
         self.base = None;
         let problems = self.supervision.take().map(Supervision::give_back).unwrap_or_default();
         self.join_threads();
-        Finished { readings, problems, failure: self.failure() }
+        Finished { readings, problems, failure: stuck_policy().map(|stuck| stuck.diagnostic()) }
     }
 
     fn stop_engines(&mut self) {

@@ -103,7 +103,7 @@ impl Driver for UserDriver {
         std::thread::sleep(wait);
         let UserDriver { host, threads, .. } = self;
         host.housekeep(&mut |event| sink(with_end(event, threads)));
-        Ok(host.failure().is_some())
+        Ok(host.has_failed())
     }
 
     fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
