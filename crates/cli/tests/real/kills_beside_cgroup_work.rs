@@ -83,9 +83,10 @@ fn the_service_killed_while_a_fork_waits_below_a_thread_gives_the_thread_back() 
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let mut service = Service::start(cpu.0);
     let forks = Forks::below_the_tasks_of(cpu.0);
-    let program = Program::start("attack spin");
-    let thread = program.second();
     for _ in 0..4 {
+        // It ends by itself after a minute, for which other tests may have the CPU.
+        let program = Program::start("attack spin");
+        let thread = program.second();
         let mut client = service.client();
         service.reserve(&mut client, &[request(program.pid(), Some(thread), 6_000_000)]);
         let policy = || attributes(thread).map(|a| a.policy & !libc::SCHED_RESET_ON_FORK);
