@@ -103,7 +103,8 @@ impl Reservations {
     pub(crate) fn end_passed(&self, passed: &PassedReservation, refusal: ServiceError) {
         let PassedReservation { info, lease, .. } = passed;
         let cause = refusal.diagnostic().cause;
-        let (ended, cause) = match passed.is_alive() {
+        // A thread may return once its page says that the reservation has ended: not by itself.
+        let (ended, cause) = match passed.is_alive() || passed.has_page {
             true => {
                 eprintln!("punctuald: reservation {} ({:?}) ends: {cause}", info.id, info.name);
                 ("refused", Some(cause))
@@ -120,13 +121,13 @@ impl Reservations {
     ) -> Result<(), ServiceError> {
         let PassedReservation { info, lease, process, thread, .. } = passed;
         let ended = || invalid(format!("process {} has ended", info.pid), "start it again");
-        if !passed.is_alive() {
-            return Err(ended());
-        }
         if passed.has_page {
             // It is sealed against further mappings that can be written.
             let cause = "its thread waits by a page of the older process".to_owned();
             return Err(ServiceError::NotPermitted { cause, help: "reserve again".to_owned() });
+        }
+        if !passed.is_alive() {
+            return Err(ended());
         }
         let (caller, cpus) = (passed.user(), self.cpus());
         let domain = self.domain(info.cpu).filter(|_| cpus.contains(&info.cpu));
