@@ -9,7 +9,7 @@ use crate::current::{is_to_end, with_task};
 use crate::error::{returned, CallError};
 use crate::fork;
 use crate::handle::HandleKind;
-use crate::lock_error::{not_locked, timed_out, wait_refused};
+use crate::lock_error::{lock_refused, not_locked, timed_out, wait_refused};
 use crate::mutex::not_held;
 use crate::mutex_table::{find, FoundMutex, HandleOfMutex};
 use crate::plain;
@@ -47,7 +47,7 @@ pub extern "C" fn punctual_cond_wait_until(
 ) -> c_int {
     let waited = CONDS.with(cond, |queue| {
         let mutex = find(mutex)?;
-        with_task(|task| wait(queue, mutex, task.thread(), until))?
+        with_task(|task| wait(queue, mutex, task.thread().map_err(lock_refused)?, until))?
     });
     returned(waited.and_then(|result| result))
 }

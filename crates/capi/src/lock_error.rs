@@ -37,6 +37,11 @@ pub fn lock_refused(e: LockError) -> CallError {
         LockError::TooMany => {
             failed(libc::EAGAIN, c"the task holds as many mutexes with ceilings as it can: 16")
         }
+        LockError::NotLent => failed(
+            libc::ENOTSUP,
+            c"the service schedules the task, and lends no jobs; use PUNCTUAL_HOST_USER, or other \
+              locks",
+        ),
         _ => owner_dead(),
     }
 }

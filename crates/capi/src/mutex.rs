@@ -29,7 +29,10 @@ fn with_mutex(
     mutex: *mut HandleOfMutex,
     f: impl FnOnce(FoundMutex, &ThreadTask) -> Result<(), CallError>,
 ) -> c_int {
-    returned(find(mutex).and_then(|found| with_task(|task| f(found, task.thread()))?))
+    returned(
+        find(mutex)
+            .and_then(|found| with_task(|task| f(found, task.thread().map_err(lock_refused)?))?),
+    )
 }
 
 /// PUNCTUAL_CEILING_DEADLINE

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use punctual_analysis::Ppm;
-use punctual_daemon::{serve, Host, ServeOptions, ServiceEnd, CONFIG};
+use punctual_daemon::{serve, HostKind, ServeOptions, ServiceEnd, CONFIG};
 use punctual_diagnostic::Diagnostic;
 use punctual_realtime_kit as realtime_kit;
 use punctual_service::{socket, ServiceClient, StatusReply};
@@ -121,8 +121,8 @@ pub fn run(args: &Serve) -> Result<Outcome<Option<ServiceStatus>>, Diagnostic> {
     })?;
     let host = match args.host {
         HostOfService::Auto => None,
-        HostOfService::User => Some(Host::User),
-        HostOfService::Kernel => Some(Host::Kernel),
+        HostOfService::User => Some(HostKind::User),
+        HostOfService::Kernel => Some(HostKind::Kernel),
     };
     let (config, cpus) = (args.config.clone(), sched::cpus(&mask).collect());
     let options = ServeOptions { socket, config, cpus, host, replace: args.replace };

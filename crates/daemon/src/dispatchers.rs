@@ -3,7 +3,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use punctual::{Host, Policy, Punctual, RunEvent, Running};
+use punctual::results::HostKind;
+use punctual::{Policy, Punctual, RunEvent, Running};
 use punctual_diagnostic::Diagnostic;
 use punctual_process::SERVICE;
 use punctual_session::Session;
@@ -23,20 +24,22 @@ const KERNEL_LIMIT: u32 = 256;
 /// # Errors
 /// What the machine lacks for the requested one; it is another one than these.
 pub fn choose(
-    requested: Option<Host>,
-    replaced: Option<Host>,
+    requested: Option<HostKind>,
+    replaced: Option<HostKind>,
     cpus: impl IntoIterator<Item = u32>,
-) -> Result<(Host, Option<String>), Diagnostic> {
+) -> Result<(HostKind, Option<String>), Diagnostic> {
     let set = TaskSet::without_tasks(cpus, PolicySpec::named(Policy::default().name()));
     match requested.or(replaced) {
-        Some(Host::Kernel) if replaced == Some(Host::Kernel) => {
-            Session::of_running(set, Host::Kernel).map(|_| (Host::Kernel, None))
+        Some(HostKind::Kernel) if replaced == Some(HostKind::Kernel) => {
+            Session::of_running(set, HostKind::Kernel).map(|_| (HostKind::Kernel, None))
         }
         None => {
             let (host, why) = Session::best_host(&set);
             Ok((host, Some(why)))
         }
-        Some(host @ (Host::User | Host::Kernel)) => Session::new(set, host).map(|_| (host, None)),
+        Some(host @ (HostKind::User | HostKind::Kernel)) => {
+            Session::new(set, host).map(|_| (host, None))
+        }
         Some(host) => Err(Diagnostic::usage(
             format!("the service cannot run on host {host}"),
             "use the kernel host or the user host",
@@ -47,7 +50,7 @@ pub fn choose(
 /// They exist while there are reservations.
 #[derive(Debug)]
 pub struct Dispatchers {
-    host: Host,
+    host: HostKind,
     mail: Arc<Mailboxes>,
     /// The kernel host's run. Locked while one starts or ends: the next one's scheduler can only be
     /// attached when the last one's has gone.
@@ -56,14 +59,14 @@ pub struct Dispatchers {
 
 impl Dispatchers {
     /// None yet. `host`: the user host or the kernel host.
-    pub fn new(host: Host, mail: Arc<Mailboxes>) -> Dispatchers {
+    pub fn new(host: HostKind, mail: Arc<Mailboxes>) -> Dispatchers {
         Dispatchers { host, mail, of_all: Mutex::new(Weak::new()) }
     }
 
     /// The host that they are on, as `punctual serve --host` has it.
     pub fn host(&self) -> &'static str {
         match self.host {
-            Host::Kernel => "kernel",
+            HostKind::Kernel => "kernel",
             _ => "user",
         }
     }
@@ -74,7 +77,7 @@ impl Dispatchers {
     /// # Errors
     /// Another dispatcher or scheduler is there; the machine does not permit it.
     pub fn of_cpu(&self, cpu: u32, cpus: &[u32]) -> Result<Arc<Running>, Diagnostic> {
-        if self.host != Host::Kernel {
+        if self.host != HostKind::Kernel {
             return self.start([cpu], LIMIT);
         }
         let mut of_all = self.of_all();
@@ -110,7 +113,7 @@ impl Dispatchers {
     /// A CPU has no reservation any more: its dispatcher ends; on the kernel host, with the last
     /// CPU's.
     pub fn give_back(&self, running: Arc<Running>) {
-        let _of_all = (self.host == Host::Kernel).then(|| self.of_all());
+        let _of_all = (self.host == HostKind::Kernel).then(|| self.of_all());
         let Some(running) = Arc::into_inner(running) else { return };
         match running.stop() {
             Ok(outcome) => {

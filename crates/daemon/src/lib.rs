@@ -34,7 +34,7 @@ mod values;
 pub use access::{AccessRules, CONFIG};
 pub use connection::converse;
 pub use owner::check_owner;
-pub use punctual::Host;
+pub use punctual::results::HostKind;
 pub use reservations::{Lease, Reservations};
 pub use serve::{serve, ServeOptions, ServiceEnd};
 pub use thread_budget::ThreadBudget;

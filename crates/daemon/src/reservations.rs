@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use punctual::Host;
+use punctual::results::HostKind;
 use punctual_diagnostic::is_printable;
 use punctual_polkit::{Polkit, PolkitSubject};
 use punctual_process::{threads_of, Identity};
@@ -69,7 +69,7 @@ impl Reservations {
     pub fn new(
         cpus: impl IntoIterator<Item = u32>,
         access: AccessRules,
-        host: Host,
+        host: HostKind,
     ) -> Reservations {
         let mail = Arc::new(Mailboxes::default());
         let dispatchers = Arc::new(Dispatchers::new(host, mail.clone()));

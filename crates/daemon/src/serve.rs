@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use punctual::Host;
+use punctual::results::HostKind;
 use punctual_diagnostic::Diagnostic;
 use rustix::event::{poll, PollFd, PollFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,7 +32,7 @@ pub struct ServeOptions {
     pub cpus: Vec<u32>,
     /// What schedules the reservations, the user host or the kernel host; `None`: the latter, where
     /// the machine permits it for these CPUs, else the former.
-    pub host: Option<Host>,
+    pub host: Option<HostKind>,
     /// Takes the place of the service that runs, and its host if `host` is `None`.
     pub replace: bool,
 }

@@ -1,7 +1,8 @@
 //! Which sets the service takes.
 
 use punctual_diagnostic::Diagnostic;
-use punctual_service::NAME_LIMIT;
+use punctual_process::check_privileges;
+use punctual_service::{ServiceClient, NAME_LIMIT};
 use punctual_taskset::{Body, TaskSet, TaskSpec};
 
 /// The policy of the service's dispatchers.
@@ -42,6 +43,59 @@ pub fn accepts(set: &TaskSet) -> Result<(), Diagnostic> {
         }
     }
     Ok(())
+}
+
+/// Whether the service has these options of a run: admission although the set does not fit, and a
+/// trace.
+///
+/// # Errors
+/// Which one it does not have.
+pub fn accepts_options(overload: bool, trace: bool) -> Result<(), Diagnostic> {
+    let refused = match (overload, trace) {
+        (true, _) => "the service admits no set that does not fit",
+        (_, true) => "the service writes no traces of its clients",
+        _ => return Ok(()),
+    };
+    let option = if overload { "the overload" } else { "the trace" };
+    Err(Diagnostic::usage(refused, format!("leave out {option}, or use another host")))
+}
+
+/// Whether a service listens that is to execute a set; `threads`: with threads of this program
+/// that wait for their releases. Connecting to a socket of systemd's starts the service. Of the
+/// service's refusals, by which it may still decide, only those are foreseen that another host
+/// would not share.
+///
+/// # Errors
+/// Why not, for people.
+pub fn takes(set: &TaskSet, threads: bool) -> Result<String, String> {
+    accepts(set).map_err(|e| e.cause)?;
+    let socket = punctual_service::socket();
+    let mut client = match ServiceClient::connect(&socket) {
+        Ok(Some(client)) => client,
+        Ok(None) => return Err(format!("no punctuald listens at {}", socket.display())),
+        Err(e) => return Err(e.cause),
+    };
+    let status = client.status().map_err(|e| e.cause)?;
+    if threads && status.host != "user" {
+        return Err("punctuald schedules inside the kernel, where threads cannot wait for their \
+                    releases"
+            .to_owned());
+    }
+    let mut nothing = None;
+    for cpu in set.cpus() {
+        match status.cpus.iter().find(|of| of.cpu == cpu) {
+            None => return Err(format!("punctuald makes no reservations on CPU {cpu}")),
+            Some(of) if of.limit_ppm == 0 => nothing = Some(cpu),
+            Some(_) => {}
+        }
+    }
+    match nothing {
+        // Else its refusal says what is missing; or polkit permits it after all.
+        Some(cpu) if check_privileges(&set.cpus()).is_ok() => {
+            Err(format!("punctuald permits this user nothing on CPU {cpu}"))
+        }
+        _ => Ok(format!("punctuald serves at {}", socket.display())),
+    }
 }
 
 /// A task that is no program.

@@ -1,44 +1,74 @@
-//! A task set whose decisions punctuald executes: this process starts the commands, reserves for
-//! them, and fetches what became of the reservations.
+//! A task set whose decisions punctuald executes: this process starts commands and threads,
+//! reserves for them, and fetches what became of the reservations.
 //!
 //! ```text
-//!   ServiceHost::start: commands held at their exec ─> Reserve ─> commands released
-//!   poll: TakeEvents                                  finish: commands ended, connection closed
+//!   ServiceHost::start ─> add_programs, add_thread ─> begin     all reserved, or none
+//!                         (held)          │
+//!                                      Reserve
+//!   poll: TakeEvents         add_entered: further threads         finish: connection closed
 //! ```
 //!
 //! It needs no privileges. When this process is killed, its guardian ends the commands, and the
 //! service releases what the connection held.
 
 mod accept;
+mod own_threads;
+mod programs;
+mod request;
+mod thread;
 
-pub use accept::accepts;
+pub use accept::{accepts, accepts_options, takes};
+pub use programs::ReservedProgram;
+pub use thread::{is_service_thread, ServiceEntry, ServiceThread};
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 
 use punctual_diagnostic::Diagnostic;
-use punctual_process::{CommandSpec, Commands};
-use punctual_service::{ReservationInfo, ServiceClient, TaskEvent, TaskRequest};
+use punctual_process::Commands;
+use punctual_service::{ServiceClient, TaskEvent};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{fmt_ns, Body, TaskSet, TaskSpec};
+use punctual_taskset::{TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
-/// A set of reservations.
+use crate::own_threads::OwnThread;
+use crate::thread::{lock, SharedClient};
+
+/// A set of reservations. Dropped, it releases them and ends its commands.
 pub struct ServiceHost {
-    client: ServiceClient,
-    commands: Commands,
+    /// Without its tasks.
+    set: TaskSet,
+    client: SharedClient,
+    /// Made with the first command.
+    commands: Option<Commands>,
     /// By reservation.
     tasks: BTreeMap<u64, ReservedTask>,
-    started: u64,
+    threads: Vec<OwnThread>,
     dropped: u64,
 }
 
 /// A task with a reservation.
 struct ReservedTask {
     index: u32,
-    /// Its place among the commands; `None`: a process that ran before.
-    command: Option<usize>,
+    name: String,
+    body: TaskBody,
     /// The reservation has ended, so.
     ended: Option<TaskEnd>,
+}
+
+impl ReservedTask {
+    fn new(index: u32, spec: &TaskSpec, body: TaskBody) -> ReservedTask {
+        ReservedTask { index, name: spec.name.clone(), body, ended: None }
+    }
+}
+
+enum TaskBody {
+    /// Its place among the commands.
+    Command(usize),
+    /// A process, or a thread of one, that ran before.
+    Adopted,
+    /// A thread of this program.
+    Own(Arc<ServiceEntry>),
 }
 
 /// How a run by the service ended.
@@ -52,55 +82,60 @@ pub struct ServiceOutcome {
 }
 
 impl ServiceHost {
-    /// Reserves for all tasks of the set, or for none. `command` makes the specification of a
-    /// command of its arguments.
+    /// Connects to the service, for tasks of this set.
     ///
     /// # Errors
-    /// No service listens; it refuses a task; a command is not there.
-    pub fn start(
-        set: &TaskSet,
-        command: impl Fn(&[String]) -> CommandSpec,
-    ) -> Result<ServiceHost, Diagnostic> {
+    /// No service listens; what of the set the service does not do.
+    pub fn start(set: &TaskSet) -> Result<ServiceHost, Diagnostic> {
         accepts(set)?;
-        let mut client = ServiceClient::require(&punctual_service::socket())?;
-        let mut commands = Commands::new(&[])?;
-        commands.let_adopt()?;
-        let mut places = Vec::new();
-        let mut requests = Vec::new();
-        for task in &set.tasks {
-            let pid = match &task.body {
-                Body::Command(argv) => {
-                    places.push(Some(commands.iter().count()));
-                    commands.start(command(argv), &task.name)?.id().pid
-                }
-                Body::Pid(pid) => {
-                    places.push(None);
-                    *pid
-                }
-                Body::Spin(_) | Body::Steps(_) => return Err(accept::synthetic(task)),
-            };
-            requests.push(request(set, task, pid));
-        }
-        let reserved = client.reserve(&requests)?;
-        set.tasks.iter().zip(&reserved).try_for_each(|(task, info)| check_role(task, info))?;
-        commands.release();
-        let task = |(index, command)| ReservedTask { index, command, ended: None };
-        let tasks = reserved.iter().map(|info| info.id).zip((0..).zip(places).map(task)).collect();
-        Ok(ServiceHost { client, commands, tasks, started: monotonic_ns(), dropped: 0 })
+        let client = ServiceClient::require(&punctual_service::socket())?;
+        Ok(ServiceHost {
+            set: TaskSet { tasks: Vec::new(), ..set.clone() },
+            client: Arc::new(Mutex::new(Some(client))),
+            commands: None,
+            tasks: BTreeMap::new(),
+            threads: Vec::new(),
+            dropped: 0,
+        })
     }
 
-    /// When the reservations were made, CLOCK_MONOTONIC, ns.
-    pub fn started(&self) -> u64 {
-        self.started
+    /// All that was added begins to execute.
+    pub fn begin(&mut self) {
+        self.commands.iter().for_each(Commands::release);
+        for begin in self.threads.iter_mut().filter_map(|own| own.begin.take()) {
+            // It waits for this.
+            let _ = begin.send(());
+        }
+    }
+
+    /// Calls `f` with the connection.
+    ///
+    /// # Errors
+    /// It is closed; those of `f`.
+    fn with_client<T>(
+        &self,
+        f: impl FnOnce(&mut ServiceClient) -> Result<T, Diagnostic>,
+    ) -> Result<T, Diagnostic> {
+        let closed = || {
+            Diagnostic::machine("punctuald has ended, and this set with it", "start another set")
+        };
+        f(lock(&self.client).as_mut().ok_or_else(closed)?)
     }
 
     /// Fetches what became known.
     ///
     /// # Errors
-    /// The service has ended, and with it all reservations.
+    /// The service has ended, and with it all reservations. The ends of threads of this program
+    /// were reported.
     pub fn poll(&mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
         loop {
-            let reply = self.client.take_events()?;
+            let reply = match self.with_client(ServiceClient::take_events) {
+                Ok(reply) => reply,
+                Err(e) => {
+                    self.end_threads(sink);
+                    return Err(e);
+                }
+            };
             self.dropped += reply.dropped;
             for event in reply.events {
                 self.follow(event, sink);
@@ -109,9 +144,8 @@ impl ServiceHost {
                 break;
             }
         }
-        self.commands.replace_dead_guardian().into_iter().for_each(|what| {
-            sink(RunEvent::Warning(what));
-        });
+        let replaced = self.commands.as_mut().and_then(Commands::replace_dead_guardian);
+        replaced.into_iter().for_each(|what| sink(RunEvent::Warning(what)));
         self.report_ends(sink);
         Ok(())
     }
@@ -126,8 +160,8 @@ impl ServiceHost {
         }
         if let Some(cause) = event.cause {
             sink(RunEvent::Warning(format!(
-                "task {}: its reservation has ended: {cause}",
-                task.index
+                "task {:?}: its reservation has ended: {cause}",
+                task.name
             )));
         }
         task.ended = event.ended.map(|how| match how.as_str() {
@@ -137,16 +171,26 @@ impl ServiceHost {
         });
     }
 
-    /// Reports tasks whose reservations have ended; a command, with its exit status.
+    /// Reports tasks whose reservations have ended: a command with its exit status, a thread of
+    /// this program once it has returned.
     fn report_ends(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let ServiceHost { commands, tasks, .. } = self;
         tasks.retain(|_, task| {
             let Some(ended) = task.ended.clone() else { return true };
-            let how = match task.command.map(|place| commands.try_wait(place)) {
-                // Its processes are gone, and it will be waited for.
-                Some(Ok(None)) if ended == TaskEnd::Gone => return true,
-                Some(Ok(Some(status))) => status.into(),
-                _ => ended,
+            let how = match &task.body {
+                TaskBody::Command(place) => {
+                    match commands.as_mut().map(|commands| commands.try_wait(*place)) {
+                        // Its processes are gone, and it will be waited for.
+                        Some(Ok(None)) if ended == TaskEnd::Gone => return true,
+                        Some(Ok(Some(status))) => status.into(),
+                        _ => ended,
+                    }
+                }
+                TaskBody::Own(entry) if ended != TaskEnd::Refused => match entry.how() {
+                    Some(how) => how,
+                    None => return true,
+                },
+                TaskBody::Own(_) | TaskBody::Adopted => ended,
             };
             sink(RunEvent::Ended { task: task.index, how });
             false
@@ -159,20 +203,23 @@ impl ServiceHost {
     /// Refused by the service.
     pub fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
         match self.reservation(index) {
-            Some(id) => self.client.change_budget(id, budget),
+            Some(id) => self.with_client(|client| client.change_budget(id, budget)),
             None => Ok(()),
         }
     }
 
-    /// Requests the end of a task: a command is killed, a process restored.
+    /// Requests the end of a task: a command is killed, a process restored; a thread of this
+    /// program finds that its run is over, and continues as it was before.
     ///
     /// # Errors
     /// The service has ended.
     pub fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
         let Some(id) = self.reservation(index) else { return Ok(()) };
-        match self.tasks.get(&id).and_then(|task| task.command) {
-            Some(place) => self.commands.iter().nth(place).into_iter().for_each(|c| c.kill_group()),
-            None => self.client.release(id)?,
+        match self.tasks.get(&id).map(|task| &task.body) {
+            Some(command @ TaskBody::Command(_)) => self.kill([command].into_iter()),
+            // A thread may have released it meanwhile.
+            Some(TaskBody::Own(entry)) if entry.how().is_some() => {}
+            _ => self.with_client(|client| client.release(id))?,
         }
         Ok(())
     }
@@ -181,50 +228,27 @@ impl ServiceHost {
         self.tasks.iter().find(|(_, task)| task.index == index).map(|(id, _)| *id)
     }
 
-    /// Ends the commands, and releases all reservations.
+    /// Ends the commands, and releases all reservations. Threads of this program continue as they
+    /// were before, and are waited for, a second at most.
     pub fn finish(mut self, sink: &mut dyn FnMut(RunEvent)) -> ServiceOutcome {
         let ended = monotonic_ns();
         // A service that has ended has released everything.
         let _ = self.poll(sink);
-        let ServiceHost { client, commands, dropped, .. } = self;
-        let problems = commands.end();
-        drop(client);
-        ServiceOutcome { ended, dropped, problems }
+        self.end_threads(sink);
+        let mut problems = self.commands.take().map(Commands::end).unwrap_or_default();
+        for own in self.threads.drain(..).filter(|own| own.entry.how().is_none()) {
+            problems.push(format!(
+                "task {:?} has not returned a second after the end; its thread continues as it was \
+                 before",
+                own.task
+            ));
+        }
+        ServiceOutcome { ended, dropped: self.dropped, problems }
     }
 }
 
-fn request(set: &TaskSet, task: &TaskSpec, pid: i32) -> TaskRequest {
-    let name = task.name.clone();
-    let values = match &task.role {
-        Some(role) => TaskRequest::by_role(name, pid, role),
-        None => TaskRequest {
-            deadline_ns: Some(task.deadline),
-            overrun: Some(task.overrun.to_string()),
-            ..TaskRequest::new(name, pid, task.period, task.budget)
-        },
-    };
-    let cpu = set.domain(task.domain).cpus.first().copied();
-    TaskRequest { cpu, offset_ns: Some(task.offset), ..values }
-}
-
-/// What a role gave has to be what the set has, by which results are judged.
-fn check_role(task: &TaskSpec, info: &ReservationInfo) -> Result<(), Diagnostic> {
-    let (own, given) = (
-        [task.budget, task.period, task.deadline],
-        [info.budget_ns, info.period_ns, info.deadline_ns],
-    );
-    let (Some(role), true) = (&task.role, own != given) else { return Ok(()) };
-    let words = |[budget, period, deadline]: [u64; 3]| {
-        let [budget, period, deadline] = [budget, period, deadline].map(fmt_ns);
-        format!("{budget} in every {period}, deadline {deadline}")
-    };
-    Err(Diagnostic::usage(
-        format!(
-            "the role {role:?} is {} for the service, and {} for this program: they read \
-             different files",
-            words(given),
-            words(own)
-        ),
-        "unset PUNCTUAL_ROLES, or give --period and --budget in place of the role",
-    ))
+impl Drop for ServiceHost {
+    fn drop(&mut self) {
+        self.end_threads(&mut |_| {});
+    }
 }

@@ -56,6 +56,8 @@ pub enum LockError {
     Ceiling,
     /// The task holds [`MOST_CEILINGS`](crate::MOST_CEILINGS) mutexes with ceilings.
     TooMany,
+    /// The service schedules the task, and lends no jobs.
+    NotLent,
 }
 
 impl fmt::Display for LockError {
@@ -69,6 +71,9 @@ impl fmt::Display for LockError {
                 "the task is above the ceiling of this mutex, or its policy has none of that kind"
             }
             Self::TooMany => "the task holds as many mutexes with ceilings as it can",
+            Self::NotLent => {
+                "the service schedules the task, and lends no jobs: locks are for the user host"
+            }
         })
     }
 }

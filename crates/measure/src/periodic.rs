@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_session::results::DispatcherStats;
-use punctual_session::{Execution, HostKind, RunOptions, Session, ThreadTask};
+use punctual_session::{Execution, HostKind, RunOptions, Session, TaskThread};
 use punctual_sys::clock::{monotonic_ns, sleep_until};
 use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_sys::sched;
@@ -95,7 +95,7 @@ impl PeriodicJobs {
     ) -> Result<JobsEnd, Diagnostic> {
         let set = self.set(&jobs)?;
         let threads = jobs.into_iter().map(|PeriodicJob { open, .. }| {
-            let body = move |task: &mut ThreadTask| {
+            let body = move |task: TaskThread<'_>| {
                 let mut cycle = open();
                 while let Some(released) = task.wait_period() {
                     if !cycle(released.release) {

@@ -6,8 +6,7 @@ use std::io;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use punctual_host_user::{is_thread_task, ThreadTask};
-use punctual_session::Execution;
+use punctual_session::{is_task_thread, EnteredThread, Execution};
 use punctual_sys::sched::{self, Attributes, Mask};
 
 use crate::draft::{this_process, Declared};
@@ -22,7 +21,7 @@ pub struct Attached {
     seen: Cell<bool>,
     slot: Arc<Slot<()>>,
     // In this order: the task ends before the thread regains its attributes.
-    thread: ThreadTask,
+    thread: EnteredThread,
     _former: Former,
     _of_this_thread: PhantomData<*const ()>,
 }
@@ -69,7 +68,7 @@ impl TaskDraft<&Running> {
     ///
     /// # Errors
     /// As of a task in a [`Running`] set; the thread is a task already (EALREADY); the kernel
-    /// refuses it a real-time level. Nothing is changed then.
+    /// refuses it a real-time level (user host). Nothing is changed then.
     pub fn attach(self) -> Result<Attached, Error> {
         self.attach_with(drop)
     }
@@ -81,7 +80,7 @@ impl TaskDraft<&Running> {
     /// As of [`attach`](TaskDraft::attach). `admitted` was not called then.
     pub fn attach_with(self, admitted: impl FnOnce(TaskHandle<()>)) -> Result<Attached, Error> {
         let (name, running) = (self.name().to_owned(), *self.place());
-        if is_thread_task() {
+        if is_task_thread() {
             let cause = format!("task {name:?}: this thread is a task already");
             return Err(Error::usage(cause, "use another thread, or end its task first")
                 .with_errno(libc::EALREADY));
@@ -100,12 +99,13 @@ impl TaskDraft<&Running> {
         let entry =
             Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(domain, answer))??);
         let thread = entry.enter().map_err(refused)?;
-        self.handler().into_iter().for_each(|handler| thread.handle_overruns(handler));
+        self.handler().into_iter().for_each(|handler| thread.task().handle_overruns(handler));
         let slot = Slot::new();
         let declared = Declared {
             spec,
             execution: Execution::Entered(entry.clone()),
             completion: slot.clone(),
+            handles_overruns: self.handler().is_some(),
         };
         let added = running
             .supervisor
@@ -132,7 +132,7 @@ impl Attached {
     /// The task, as its own code sees it.
     #[must_use]
     pub fn task(&self) -> Task<'_> {
-        Task::new(&self.name, &self.thread, &self.seen)
+        Task::new(&self.name, self.thread.task(), &self.seen)
     }
 }
 

@@ -29,8 +29,8 @@ impl Barrier {
     /// Waits until the others are there, too; true in the task that came last. Real-time safe.
     ///
     /// # Errors
-    /// The run is over, or the task was asked to end. The barrier then waits for another one in its
-    /// place.
+    /// The run is over, or the task was asked to end: the barrier then waits for another one in its
+    /// place. The service schedules the task.
     pub fn wait(&self, task: &Task<'_>) -> Result<bool, WaitError> {
         self.wait_until_ns(task, u64::MAX)
     }
@@ -44,6 +44,7 @@ impl Barrier {
     }
 
     fn wait_until_ns(&self, task: &Task<'_>, until: u64) -> Result<bool, WaitError> {
+        let thread = task.thread()?;
         let next = |state: u64| match state as u32 + 1 {
             came if came >= self.tasks => ((state >> PHASE) + 1) << PHASE,
             _ => state + 1,
@@ -54,7 +55,7 @@ impl Barrier {
             self.queue.end_phase();
             return Ok(true);
         }
-        self.queue.wait_phase(task.thread(), phase as u32, until).map(|()| false).or_else(|e| {
+        self.queue.wait_phase(thread, phase as u32, until).map(|()| false).or_else(|e| {
             // Unless the others have come meanwhile.
             let same_phase = |s: u64| (s >> PHASE == phase).then(|| s - 1);
             self.state.fetch_update(SeqCst, SeqCst, same_phase).map_or(Ok(false), |_| Err(e))

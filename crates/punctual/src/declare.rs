@@ -7,20 +7,16 @@ use std::sync::Arc;
 
 use punctual_analysis::DomainLoad;
 use punctual_session as session;
-use punctual_session::{Execution, RunOptions, Session, TraceFiles};
+use punctual_session::{service_accepts, Execution, HostKind, Session};
 use punctual_sys::sched;
 use punctual_taskset::{fmt_ns, Loaded, Overrides, PolicySpec, TaskSet, TaskSpec};
 
 use crate::draft::{Declared, DraftContext, DraftTarget};
-use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
+use crate::handle::{Completion, OfProgram, Slot, TaskHandle};
 use crate::observer::Observer;
+use crate::settings::Settings;
 use crate::supervisor::Handle;
 use crate::{BudgetGroup, Error, Host, Policy, RunEvent, Running, SchedulingGroup, TaskDraft};
-
-/// Tasks at one time on each CPU, by default.
-const TASK_LIMIT: u32 = 64;
-/// Records of each trace that may wait for their file, 32 bytes each, by default.
-const RECORDS: u32 = 1 << 16;
 
 /// A set of tasks that is being declared. Nothing is started or changed before [`Admitted::start`].
 #[must_use = "nothing runs before admit and start"]
@@ -38,60 +34,6 @@ pub struct Admitted {
     admitted: session::AdmittedSet,
     tasks: Vec<Declared>,
     observer: Option<Observer>,
-}
-
-/// What holds for all tasks of a set.
-#[derive(Clone)]
-pub(crate) struct Settings {
-    /// Without its tasks.
-    pub set: TaskSet,
-    pub host: Host,
-    pub overload: bool,
-    pub owner: Option<String>,
-    pub task_limit: u32,
-    pub confine: bool,
-    pub forget_ended: bool,
-    pub records: u32,
-    pub trace: Option<PathBuf>,
-    pub link: Link,
-}
-
-impl Settings {
-    fn new(set: TaskSet) -> Settings {
-        Settings {
-            set,
-            host: Host::User,
-            overload: false,
-            owner: None,
-            task_limit: TASK_LIMIT,
-            confine: false,
-            forget_ended: false,
-            records: RECORDS,
-            trace: None,
-            link: Link::default(),
-        }
-    }
-
-    fn context(&self) -> DraftContext<'_> {
-        DraftContext { set: &self.set, link: &self.link }
-    }
-
-    /// How the session runs `set`.
-    pub fn options(&self, set: &TaskSet) -> Result<RunOptions, Error> {
-        let traces = self.trace.as_deref().map(|path| TraceFiles::create(path, set)).transpose()?;
-        let mut options = RunOptions {
-            room: self.task_limit,
-            trace_records: self.records,
-            confine: self.confine,
-            forget_ended: self.forget_ended,
-            traces,
-            ..RunOptions::default()
-        };
-        if let Some(owner) = &self.owner {
-            options.owner.clone_from(owner);
-        }
-        Ok(options)
-    }
 }
 
 impl Punctual {
@@ -124,7 +66,8 @@ impl Punctual {
         let tasks = std::mem::take(&mut set.tasks);
         let declared = |spec| {
             let completion: Arc<dyn Completion> = Arc::new(OfProgram(Slot::new()));
-            Declared { spec, execution: Execution::AsDeclared, completion }
+            let execution = Execution::AsDeclared;
+            Declared { spec, execution, completion, handles_overruns: false }
         };
         let tasks = tasks.into_iter().map(declared).collect();
         Punctual { settings: Settings::new(set), tasks, observer: None, fault: None }
@@ -139,10 +82,14 @@ impl Punctual {
         Ok(Punctual::from_set(Loaded::load(path.as_ref(), &overrides)?.set))
     }
 
-    /// Which host runs it; else [`Host::User`], which alone takes threads of this program. Further
-    /// processes and commands can be added on [`Host::Kernel`] too.
-    pub fn host(mut self, host: Host) -> Self {
-        self.settings.host = host;
+    /// Which host runs it; else [`Host::User`]. Threads of this program are tasks on that and of
+    /// [`Host::Service`], which needs no privileges; further processes and commands can be added on
+    /// [`Host::Kernel`], too.
+    ///
+    /// [`Host::Auto`] is the service, if one listens and takes the set, else the user host; a
+    /// [`RunEvent::Warning`] and the notes of the results have which and why.
+    pub fn host(mut self, host: impl Into<Host>) -> Self {
+        self.settings.host = host.into();
         self
     }
 
@@ -288,17 +235,22 @@ impl Punctual {
     /// ([`ErrorKind::Usage`](crate::ErrorKind)), or every CPU that cannot, with the least change
     /// that would make it fit ([`ErrorKind::NotAdmitted`](crate::ErrorKind)).
     pub fn admit(self) -> Result<Admitted, Error> {
-        let Punctual { settings, tasks, observer, fault } = self;
+        let Punctual { mut settings, tasks, observer, fault } = self;
         if let Some(fault) = fault {
             return Err(fault);
         }
-        takes_jobs(&settings)?;
+        settings.accept_jobs()?;
         for (n, task) in tasks.iter().enumerate() {
             check_among(&task.spec, tasks[..n].iter().map(|t| &t.spec), &settings)?;
         }
         let specs = tasks.iter().map(|t| t.spec.clone()).collect();
         let set = TaskSet { tasks: specs, ..settings.set.clone() };
-        let admitted = Session::new(set, settings.host)?.admit(settings.overload)?;
+        let host = settings.choose_host(&set, &tasks);
+        if host == HostKind::Service {
+            service_accepts(settings.overload, settings.trace.is_some())?;
+        }
+        settings.accept_overrun_handlers(tasks.iter())?;
+        let admitted = Session::new(set, host)?.admit(settings.overload)?;
         Ok(Admitted { settings, admitted, tasks, observer })
     }
 
@@ -375,17 +327,6 @@ impl Admitted {
     }
 }
 
-/// Refuses hosts other than the user host where the program adds jobs.
-fn takes_jobs(settings: &Settings) -> Result<(), Error> {
-    let mut groups = (0..settings.set.groups.len()).map(Some).chain([None]);
-    let jobs = |group| settings.set.policy_of(group).name == Policy::Jobs.name();
-    if settings.host != Host::User && groups.any(jobs) {
-        let cause = "only the user host takes jobs of the program";
-        return Err(Error::usage(cause, "leave the host out, or use another policy"));
-    }
-    Ok(())
-}
-
 /// The last CPU that this program may use.
 fn last_cpu() -> Option<u32> {
     sched::affinity(0).ok().and_then(|mask| sched::cpus(&mask).max())
@@ -419,12 +360,13 @@ pub(crate) fn check_among<'a>(
     Ok(())
 }
 
-/// These tasks on the chosen host, which runs some of them already.
+/// These tasks on a host that runs some of them already.
 pub(crate) fn session_of_running(
     settings: &Settings,
     tasks: Vec<TaskSpec>,
+    host: HostKind,
 ) -> Result<Session, Error> {
-    Session::of_running(TaskSet { tasks, ..settings.set.clone() }, settings.host)
+    Session::of_running(TaskSet { tasks, ..settings.set.clone() }, host)
 }
 
 impl fmt::Debug for Punctual {

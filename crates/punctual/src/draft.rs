@@ -70,6 +70,8 @@ pub struct Declared {
     pub(crate) spec: TaskSpec,
     pub(crate) execution: Execution,
     pub(crate) completion: Arc<dyn Completion>,
+    /// Its thread is to call a handler after overruns.
+    pub(crate) handles_overruns: bool,
 }
 
 impl<P: DraftTarget> TaskDraft<P> {
@@ -269,8 +271,10 @@ impl<P: DraftTarget> TaskDraft<P> {
         completion: Arc<dyn Completion>,
         slot: Arc<Slot<T>>,
     ) -> P::Output<T> {
-        let task =
-            self.check(body, &execution).map(|spec| Declared { spec, execution, completion });
+        let handles_overruns = self.overrun_handler.is_some();
+        let task = self.check(body, &execution);
+        let declared = |spec| Declared { spec, execution, completion, handles_overruns };
+        let task = task.map(declared);
         let handle = TaskHandle::new(&self.name, slot, self.place.context().link.clone());
         self.place.put(task, handle)
     }

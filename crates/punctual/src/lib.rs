@@ -89,6 +89,7 @@ mod policy;
 mod running;
 mod scope;
 mod semaphore;
+mod settings;
 mod supervisor;
 mod task;
 mod time;
@@ -114,7 +115,7 @@ pub use time::Time;
 pub use punctual_analysis::{DomainLoad, Ppm};
 pub use punctual_host_user::{LockError, WaitError};
 pub use punctual_session::results::{Results, TaskResult};
-pub use punctual_session::{HostKind as Host, NamedEvent as RunEvent, RunOutcome};
+pub use punctual_session::{HostChoice as Host, NamedEvent as RunEvent, RunOutcome};
 pub use punctual_taskset::{Overrun, TaskSet};
 pub use punctual_trace::{JobEnd, Period, TaskEnd, NEVER};
 

@@ -18,8 +18,8 @@ use crate::{Ceiling, Task, Time};
 /// a mutex spend time for each other, and need budgets for that. Without contention, locking and
 /// unlocking are one atomic instruction each.
 ///
-/// For the tasks of one CPU, which pass themselves. When several wait, the one whose job comes
-/// first is next.
+/// For the tasks of one CPU of the user host, which pass themselves. When several wait, the one
+/// whose job comes first is next.
 ///
 /// A task that panics while it holds the mutex, or ends without unlocking it, leaves it unlocked
 /// and *poisoned*, as a mutex of the standard library: the data may be inconsistent, and every
@@ -85,8 +85,8 @@ impl<T: ?Sized> Mutex<T> {
     /// Locks it, and waits for the holder. Real-time safe.
     ///
     /// # Errors
-    /// Waiting would never end; a task of another CPU holds it; it is poisoned, and not locked; or
-    /// the task may not lock it because of its ceiling.
+    /// Waiting would never end; a task of another CPU holds it; it is poisoned, and not locked; the
+    /// task may not lock it because of its ceiling, or because the service schedules it.
     pub fn lock<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
         self.lock_until_ns(task, u64::MAX)
     }
@@ -109,7 +109,7 @@ impl<T: ?Sized> Mutex<T> {
         task: &'a Task<'_>,
         until: u64,
     ) -> Result<MutexGuard<'a, T>, LockError> {
-        let task = task.thread();
+        let task = task.thread()?;
         let consistent = self.raw.lock_until(task, until)?;
         let guard = self.guard(task);
         // Dropping the guard unlocks.
@@ -120,17 +120,17 @@ impl<T: ?Sized> Mutex<T> {
     /// [`clear_poison`](Self::clear_poison). Real-time safe.
     ///
     /// # Errors
-    /// Waiting would never end, or a task of another CPU holds it.
+    /// Waiting would never end, a task of another CPU holds it, or the service schedules the task.
     pub fn lock_poisoned<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
-        let task = task.thread();
+        let task = task.thread()?;
         self.raw.lock(task)?;
         Ok(self.guard(task))
     }
 
-    /// Locks it, if no task holds it, it is not poisoned, and its ceiling permits that. Real-time
-    /// safe.
+    /// Locks it, if no task holds it, it is not poisoned, its ceiling permits that, and the service
+    /// does not schedule the task. Real-time safe.
     pub fn try_lock<'a>(&'a self, task: &'a Task<'_>) -> Option<MutexGuard<'a, T>> {
-        let task = task.thread();
+        let task = task.thread().ok()?;
         let consistent = self.raw.try_lock(task).ok()??;
         let guard = self.guard(task);
         consistent.then_some(guard)

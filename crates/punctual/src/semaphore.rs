@@ -34,7 +34,7 @@ impl Semaphore {
     /// Takes a unit, and waits for one. Real-time safe.
     ///
     /// # Errors
-    /// The run is over, or the task was asked to end.
+    /// The run is over, the task was asked to end, or the service schedules it.
     pub fn acquire(&self, task: &Task<'_>) -> Result<(), WaitError> {
         self.acquire_until_ns(task, u64::MAX)
     }
@@ -49,10 +49,11 @@ impl Semaphore {
 
     #[inline]
     fn acquire_until_ns(&self, task: &Task<'_>, until: u64) -> Result<(), WaitError> {
+        let thread = task.thread()?;
         if self.queue.try_take() {
             return Ok(());
         }
-        self.queue.wait(task.thread(), until)
+        self.queue.wait(thread, until)
     }
 
     /// Takes a unit, unless there is none or tasks wait for it. Any thread may call it. Real-time

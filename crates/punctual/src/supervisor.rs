@@ -13,17 +13,18 @@ use std::time::{Duration, Instant};
 use punctual_host_user::{Attribute, JobEvents, TaskJobs};
 use punctual_session as session;
 use punctual_session::results::Results;
-use punctual_session::{Entry, StartOutcome};
+use punctual_session::{HostKind, StartOutcome, ThreadEntry};
 use punctual_sys::sched::Attributes;
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
-use crate::declare::{check_among, session_of_running, Settings};
+use crate::declare::{check_among, session_of_running};
 use crate::draft::Declared;
 use crate::error::{run_has_ended, task_has_ended};
 use crate::handle::Completion;
 use crate::observer::Observer;
-use crate::{Error, Host, RunOutcome};
+use crate::settings::Settings;
+use crate::{Error, RunOutcome};
 
 const HOUSEKEEPING: Duration = Duration::from_millis(25);
 
@@ -35,7 +36,7 @@ pub(crate) enum Request {
     /// The task at this place gets other parameters.
     Change(usize, TaskChange, Sender<Result<(), Error>>),
     /// A thread of the program is to become a task on this CPU.
-    PrepareEntry(DomainId, Sender<Result<Entry, Error>>),
+    PrepareEntry(DomainId, Sender<Result<ThreadEntry, Error>>),
     /// What adds jobs to the task at this place.
     TaskJobs(usize, Sender<Result<TaskJobs, Error>>),
     /// The ends of those jobs.
@@ -162,7 +163,9 @@ impl Supervisor {
         observer: Option<Observer>,
     ) -> Result<Supervisor, Error> {
         let (mut tasks, mut executions) = (BTreeMap::new(), Vec::new());
-        for (place, Declared { spec, execution, completion }) in declared.into_iter().enumerate() {
+        for (place, Declared { spec, execution, completion, .. }) in
+            declared.into_iter().enumerate()
+        {
             completion.set_place(place);
             tasks.insert(place, Kept { spec, completion });
             executions.push(execution);
@@ -238,10 +241,12 @@ impl Supervisor {
     }
 
     fn add(&mut self, task: Declared) -> Result<(), Error> {
-        let Declared { spec, execution, completion } = task;
+        self.settings.accept_overrun_handlers([&task].into_iter())?;
+        let Declared { spec, execution, completion, .. } = task;
         check_among(&spec, self.specs(), &self.settings)?;
         let together = self.specs().chain([&spec]).cloned().collect();
-        session_of_running(&self.settings, together)?.admit(self.settings.overload)?;
+        session_of_running(&self.settings, together, self.running.host())?
+            .admit(self.settings.overload)?;
         let place = self.running.add(&spec, execution)?;
         completion.set_place(place);
         let suspension = suspension_of(&self.running, &self.settings.set, place, &spec);
@@ -265,10 +270,11 @@ impl Supervisor {
         if !self.tasks.contains_key(&place) {
             return Err(task_has_ended());
         }
-        let Settings { set, host, overload, .. } = &self.settings;
+        let Settings { set, overload, .. } = &self.settings;
+        let host = self.running.host();
         let alive = TaskSet { tasks: self.specs().cloned().collect(), ..set.clone() };
         let among_alive = self.tasks.range(..place).count();
-        let changed = session::with_change(&alive, among_alive, change, *host, *overload)?;
+        let changed = session::with_change(&alive, among_alive, change, host, *overload)?;
         self.running.change(place, change)?;
         let spec = changed.tasks[among_alive].clone();
         self.tasks.entry(place).and_modify(|task| task.spec = spec);
@@ -285,20 +291,25 @@ impl Supervisor {
         let ended = self.running.has_ended();
         match polled {
             Ok(_) => self.over = ended,
-            Err(e) => (self.over, self.failure) = (true, Some(e)),
+            Err(e) => {
+                report(&mut self.observer, &mut self.tasks, RunEvent::Warning(e.cause.clone()));
+                (self.over, self.failure) = (true, Some(e));
+            }
         }
         let notes = self.running.notes();
         for note in notes.iter().skip(self.notes_reported) {
             report(&mut self.observer, &mut self.tasks, RunEvent::Warning(note.clone()));
         }
         self.notes_reported = notes.len();
-        if self.running.is_over() && self.settings.host == Host::Kernel {
+        let is_lost = self.running.is_over() && self.running.host() == HostKind::Kernel;
+        if is_lost || self.failure.is_some() {
             self.end_tasks();
         }
         self.report_done();
     }
 
-    /// The kernel has ended the scheduler: what was the tasks' are ordinary threads now.
+    /// The kernel has ended the scheduler, or the service has ended: what was the tasks' are
+    /// ordinary threads now.
     fn end_tasks(&mut self) {
         let Supervisor { observer, tasks, .. } = self;
         let names: Vec<_> = tasks.values().map(|kept| kept.spec.name.as_str().into()).collect();

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use punctual_host_user as host;
+use punctual_host_user::{CurrentRelease, LockError, ThreadTask};
+use punctual_session::TaskThread;
 
 use crate::Time;
 
@@ -12,17 +13,19 @@ use crate::Time;
 ///
 /// All calls are real-time safe: they neither allocate nor lock.
 ///
-/// The thread is parked by a signal, the last but one of the real-time signals (`SIGRTMAX - 1`),
-/// whose handler waits. So system calls that the kernel does not restart after a handler (`poll`,
-/// `nanosleep`; see signal(7)) return `EINTR` in a task; the standard library deals with that
-/// itself. Keep that signal unblocked and its handler in place: a task that blocks it cannot be
-/// parked. After 1 ms of execution beyond its budget it is in the ordinary class, without
-/// guarantee, until its next release, and a [`RunEvent::Warning`](crate::RunEvent) is sent.
+/// On the user host the thread is parked by a signal, the last but one of the real-time signals
+/// (`SIGRTMAX - 1`), whose handler waits. So system calls that the kernel does not restart after
+/// a handler (`poll`, `nanosleep`; see signal(7)) return `EINTR` in a task; the standard library
+/// deals with that itself. Keep that signal unblocked and its handler in place: a task that
+/// blocks it cannot be parked. After 1 ms of execution beyond its budget it is in the ordinary
+/// class, without guarantee, until its next release, and a [`RunEvent::Warning`](crate::RunEvent)
+/// is sent. By the service it is parked without a signal: beyond its budget it executes where its
+/// CPU has nothing else to do.
 ///
 /// Threads that a task creates are ordinary ones: real-time priority is not inherited.
 pub struct Task<'a> {
     name: &'a str,
-    inner: &'a host::ThreadTask,
+    inner: TaskThread<'a>,
     /// `releases` has returned the release that the task is in.
     seen: &'a Cell<bool>,
 }
@@ -43,18 +46,17 @@ pub struct Released {
 }
 
 impl<'a> Task<'a> {
-    pub(crate) fn new(
-        name: &'a str,
-        inner: &'a host::ThreadTask,
-        seen: &'a Cell<bool>,
-    ) -> Task<'a> {
+    pub(crate) fn new(name: &'a str, inner: TaskThread<'a>, seen: &'a Cell<bool>) -> Task<'a> {
         Task { name, inner, seen }
     }
 
     /// The task as the locks of [`raw`](crate::raw) take it.
-    #[must_use]
-    pub fn thread(&self) -> &host::ThreadTask {
-        self.inner
+    ///
+    /// # Errors
+    /// [`LockError::NotLent`]: the service schedules it.
+    #[inline]
+    pub fn thread(&self) -> Result<&ThreadTask, LockError> {
+        self.inner.user().ok_or(LockError::NotLent)
     }
 
     /// Its name.
@@ -162,8 +164,8 @@ impl std::fmt::Debug for Task<'_> {
     }
 }
 
-impl From<host::CurrentRelease> for Released {
-    fn from(r: host::CurrentRelease) -> Released {
+impl From<CurrentRelease> for Released {
+    fn from(r: CurrentRelease) -> Released {
         Released {
             number: r.number,
             release: Time::from_nanos(r.release),

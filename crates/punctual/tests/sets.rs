@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use punctual::results::HostKind;
 use punctual::{ErrorKind, Host, Punctual};
 use punctual_test_support::LIVENESS;
 
@@ -24,7 +25,7 @@ fn a_set_with_groups_from_a_file_is_simulated() {
     let results = &outcome.results;
     assert_eq!(
         (results.host, results.duration_ns, results.tasks.iter().map(|t| t.misses).sum::<u64>()),
-        (Host::Sim, 3_000_000_000, 0)
+        (HostKind::Sim, 3_000_000_000, 0)
     );
     assert!(!results.groups.is_empty() && results.tasks.iter().all(|t| t.periods > 0));
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_wait_page::ClientPage;
+use rustix::io::Errno;
 use serde::de::DeserializeOwned;
 use serde_json::{json, Map, Value};
 
@@ -77,6 +78,7 @@ impl ServiceClient {
             };
             let cause = format!("no punctuald listens at {}", socket.display());
             Diagnostic::machine(cause, format!("{how}, or use another host"))
+                .with_errno(Errno::CONNREFUSED.raw_os_error())
         })
     }
 

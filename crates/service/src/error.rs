@@ -1,6 +1,7 @@
 //! Refusals of the service.
 
 use punctual_diagnostic::{Diagnostic, Kind};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 /// Why the service refused a call; nothing was changed. Each has the cause and what helps.
@@ -58,8 +59,10 @@ impl ServiceError {
         match self {
             ServiceError::InvalidRequest { cause, help } => Diagnostic::usage(cause, help),
             ServiceError::NotAdmitted { cause, help } => Diagnostic::not_admitted(cause, help),
-            ServiceError::NotPermitted { cause, help }
-            | ServiceError::MachineRefused { cause, help } => Diagnostic::machine(cause, help),
+            ServiceError::NotPermitted { cause, help } => {
+                Diagnostic::machine(cause, help).with_errno(Errno::PERM.raw_os_error())
+            }
+            ServiceError::MachineRefused { cause, help } => Diagnostic::machine(cause, help),
         }
     }
 }

@@ -90,9 +90,13 @@ impl Session {
     /// Admits the set if it fits into the host's capacity, or anyway if `overload`.
     ///
     /// # Errors
-    /// It does not fit: why, and the smallest change that would make it fit.
+    /// It does not fit: why, and the smallest change that would make it fit. `overload` by the
+    /// service, which admits itself.
     pub fn admit(self, overload: bool) -> Result<AdmittedSet, Diagnostic> {
         let Session { mut set, host, capacity } = self;
+        if host == HostKind::Service {
+            punctual_host_service::accepts_options(overload, false)?;
+        }
         let analysis = analyse_within(&set, &capacity);
         let (overload, loads) = match verdict(&set, &analysis) {
             Ok(admission) => (false, admission.domains),
@@ -162,7 +166,7 @@ impl AdmittedSet {
     ///
     /// # Errors
     /// As [`start`](AdmittedSet::start); refused: threads of this program on a host other than the
-    /// user host.
+    /// user host and the service.
     pub fn start_with(
         self,
         options: RunOptions,

@@ -11,15 +11,13 @@ use punctual_trace::RunEvent;
 use punctual_wait_page::SealedPage;
 
 use crate::results::{DispatcherStats, KernelDispatcherStats};
-
-/// The code of a task that is a thread of this program.
-pub type ThreadBody = Box<dyn FnOnce(&mut user::ThreadTask) + Send>;
+use crate::task_thread::{ThreadBody, ThreadEntry};
 
 /// What a task executes.
 pub enum Execution {
     /// What its description in the set says.
     AsDeclared,
-    /// A thread of this program; on the user host only.
+    /// A thread of this program; on the user host and by the service.
     Thread {
         /// Size of its stack, bytes.
         stack: usize,
@@ -27,8 +25,8 @@ pub enum Execution {
         body: ThreadBody,
     },
     /// A thread that exists already and has entered.
-    Entered(Arc<user::Entry>),
-    /// One thread of a running process; on the user host only.
+    Entered(Arc<ThreadEntry>),
+    /// One thread of a running process.
     AdoptedThread {
         /// The process.
         pid: i32,
@@ -152,11 +150,11 @@ pub(crate) trait Driver {
     }
 
     /// Prepares a thread that exists already to become a task on this CPU.
-    fn prepare_entry(&self, domain: DomainId) -> Result<user::Entry, Diagnostic> {
+    fn prepare_entry(&self, domain: DomainId) -> Result<ThreadEntry, Diagnostic> {
         let _ = domain;
         Err(Diagnostic::usage(
-            "threads of this program are tasks on the user host only",
-            "use the user host",
+            "threads of this program are tasks on the user host and of the service only",
+            "use the user host, or the service",
         ))
     }
 
@@ -181,8 +179,9 @@ pub(crate) fn as_declared(executions: &[Execution]) -> Result<(), Diagnostic> {
     match executions.iter().all(|e| matches!(e, Execution::AsDeclared)) {
         true => Ok(()),
         false => {
-            let cause = "threads are tasks on the user host only";
-            Err(Diagnostic::usage(cause, "use the user host, or declare commands and processes"))
+            let cause = "threads are tasks on the user host and of the service only";
+            let help = "use the user host or the service, or declare commands";
+            Err(Diagnostic::usage(cause, help))
         }
     }
 }

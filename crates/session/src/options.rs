@@ -37,6 +37,8 @@ pub struct RunOptions {
     pub unpinned: bool,
     /// What to call the run where several stand side by side, if not by its host's name.
     pub label: Option<String>,
+    /// For the results, before the host's own notes: why it is this host, for example.
+    pub notes: Vec<String>,
     /// Whether [`NamedEvent::Executed`](crate::NamedEvent::Executed) is reported (simulator).
     pub intervals: bool,
 }
@@ -60,6 +62,7 @@ impl Default for RunOptions {
             forget_ended: false,
             unpinned: false,
             label: None,
+            notes: Vec::new(),
             intervals: false,
         }
     }

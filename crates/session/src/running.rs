@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{Attribute, Entry, JobEvents, NoIdle, Suspension, TaskJobs};
+use punctual_host_user::{Attribute, JobEvents, NoIdle, Suspension, TaskJobs};
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
@@ -22,7 +22,7 @@ use crate::service::ServiceDriver;
 use crate::sim::SimDriver;
 use crate::traces::Traces;
 use crate::user::UserDriver;
-use crate::{AdmittedSet, HostKind, RunOptions};
+use crate::{AdmittedSet, HostKind, RunOptions, ThreadEntry};
 
 /// Longest time of one [`RunningSet::poll`].
 const POLL: Duration = Duration::from_millis(25);
@@ -67,6 +67,8 @@ pub struct RunningSet {
     stop: Arc<AtomicBool>,
     /// The host has ended the run.
     over: bool,
+    /// Of the caller; the host has its own.
+    notes: Vec<String>,
     costs: Option<HostCosts>,
     load: Option<BackgroundLoad>,
     _no_idle: Option<NoIdle>,
@@ -114,11 +116,12 @@ pub(crate) fn start(
     let no_idle = options.no_idle.then(|| NoIdle::start(&set.cpus())).transpose()?;
     let load = options.load.then(|| background_load(set.domains[0].cpus[0])).transpose()?;
     let stop = options.stop.clone();
+    let notes = std::mem::take(&mut options.notes);
     let traces = Traces::new(options.traces.take(), host, &set);
     let driver: Box<dyn Driver> = match host {
         HostKind::User => Box::new(UserDriver::start(&set, options, executions, &traces)?),
         HostKind::Kernel => Box::new(KernelDriver::start(&set, options, &executions, &traces)?),
-        HostKind::Service => Box::new(ServiceDriver::start(&set, &options, &executions, &traces)?),
+        HostKind::Service => Box::new(ServiceDriver::start(&set, &options, executions, &traces)?),
         HostKind::Sim => {
             Box::new(SimDriver::start(set.clone(), capacity.costs, options, &executions, &traces)?)
         }
@@ -143,6 +146,7 @@ pub(crate) fn start(
         traces,
         stop,
         over: false,
+        notes,
         costs: HostCosts::of(&capacity.costs),
         load,
         _no_idle: no_idle,
@@ -298,8 +302,8 @@ impl RunningSet {
     /// Prepares a thread of this program to become a task on this CPU ([`Execution::Entered`]).
     ///
     /// # Errors
-    /// No such CPU here; another host than the user host.
-    pub fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
+    /// No such CPU here; another host than the user host and the service.
+    pub fn prepare_entry(&self, domain: DomainId) -> Result<ThreadEntry, Diagnostic> {
         self.driver.prepare_entry(domain)
     }
 
@@ -326,9 +330,10 @@ impl RunningSet {
         self.over || self.end.is_some_and(|end| self.driver.now() >= end)
     }
 
-    /// The host's notes so far.
+    /// The notes so far: the caller's, then the host's.
     pub fn notes(&self) -> Vec<String> {
-        self.driver.figures().notes
+        let of_host = self.driver.figures().notes;
+        self.notes.iter().cloned().chain(of_host).collect()
     }
 
     /// Places of the tasks that have not ended, in the order in which they came.
@@ -361,7 +366,17 @@ impl RunningSet {
     /// What kept the host from ending as it should; a trace that cannot be written.
     pub fn finish(self, observe: &mut dyn FnMut(NamedEvent)) -> Result<RunOutcome, Diagnostic> {
         let RunningSet {
-            driver, host, traces, mut tasks, end, stop, costs, load, _no_idle, ..
+            driver,
+            host,
+            traces,
+            mut tasks,
+            end,
+            stop,
+            notes: of_caller,
+            costs,
+            load,
+            _no_idle,
+            ..
         } = self;
         let origin = driver.origin();
         let outcome = driver.finish(&mut |event| tasks.handle(event, origin, observe))?;
@@ -371,12 +386,14 @@ impl RunningSet {
         let notes = traces.finish(host)?;
         let mut results = tasks.collector.results(ran, outcome.ended, interrupted, notes);
         results.add_unreported(outcome.unreported);
+        results.notes.extend(of_caller);
         complete(&mut results, outcome.figures, costs);
         results.load = load.map(|h| LoadResult { share_ppm: h.share_ppm() });
         Ok(RunOutcome { results, problems: outcome.problems, failure: outcome.failure })
     }
 
     fn complete(&self, results: &mut Results, figures: HostFigures) {
+        results.notes.extend(self.notes.iter().cloned());
         complete(results, figures, self.costs);
     }
 }

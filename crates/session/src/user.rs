@@ -1,21 +1,20 @@
 //! The user host, driven by a session.
 
-use std::any::Any;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{
-    Attribute, EngineCost, EngineReading, Entry, Host, HostOptions, JobEvents, Suspension, TaskJobs,
+    Attribute, EngineCost, EngineReading, Host, HostOptions, JobEvents, Suspension, TaskJobs,
 };
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
-use crate::driver::{Driver, Execution, HostFigures, HostOutcome, ThreadBody};
+use crate::driver::{Driver, Execution, HostFigures, HostOutcome};
 use crate::results::DispatcherStats;
+use crate::task_thread::{call, of_another_host, TaskThread, ThreadEntry};
 use crate::traces::Traces;
 use crate::RunOptions;
 
@@ -78,13 +77,18 @@ impl UserDriver {
             Execution::AdoptedThread { pid, tid, page } => {
                 self.host.adopt_thread(index, spec, (pid, tid), page.as_ref())
             }
-            Execution::Entered(entry) => self.host.add_entered(index, spec, &entry),
+            Execution::Entered(entry) => match &*entry {
+                ThreadEntry::User(entry) => self.host.add_entered(index, spec, entry),
+                ThreadEntry::Service(_) => Err(of_another_host(spec)),
+            },
             Execution::Thread { stack, body } => {
                 let how = Arc::new(OnceLock::new());
                 let name = spec.name.clone();
                 self.threads.push(Thread { task: index, name, how: how.clone(), reported: false });
                 let end = ThreadEnd(how);
-                self.host.add_thread(index, spec, stack, move |task| run_body(body, task, &end))
+                self.host.add_thread(index, spec, stack, move |task| {
+                    let _ = end.0.set(call(body, TaskThread::User(task)));
+                })
             }
         }
     }
@@ -139,8 +143,8 @@ impl Driver for UserDriver {
         self.host.swap_policies(to)
     }
 
-    fn prepare_entry(&self, domain: DomainId) -> Result<Entry, Diagnostic> {
-        self.host.prepare_entry(domain)
+    fn prepare_entry(&self, domain: DomainId) -> Result<ThreadEntry, Diagnostic> {
+        self.host.prepare_entry(domain).map(ThreadEntry::User)
     }
 
     fn pause(&mut self) {
@@ -206,23 +210,6 @@ impl Drop for ThreadEnd {
     fn drop(&mut self) {
         let _ = self.0.set(TaskEnd::NeverReleased);
     }
-}
-
-/// The whole of a task's thread: a panic ends it, not the program.
-fn run_body(body: ThreadBody, task: &mut punctual_host_user::ThreadTask, end: &ThreadEnd) {
-    let how = match catch_unwind(AssertUnwindSafe(|| body(task))) {
-        Ok(()) => TaskEnd::Returned,
-        Err(panic) => TaskEnd::Panicked(message(&*panic).to_owned()),
-    };
-    let _ = end.0.set(how);
-}
-
-fn message(panic: &(dyn Any + Send)) -> &str {
-    panic
-        .downcast_ref::<&str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(without a message)")
 }
 
 /// All dispatcher threads together: sums, and the worst of each.

@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::{Arc, OnceLock};
 
-use punctual_daemon::{converse, AccessRules, Host, Reservations, User};
+use punctual_daemon::{converse, AccessRules, HostKind, Reservations, User};
 
 use crate::client::append_message;
 use crate::stream::Stream;
@@ -39,7 +39,7 @@ fn service() -> &'static Service {
             })
         };
         Service {
-            reservations: Arc::new(Reservations::new([0], rules, Host::User)),
+            reservations: Arc::new(Reservations::new([0], rules, HostKind::User)),
             process: sleep.spawn().expect("sleep, as another user: the fuzzer runs as root"),
         }
     })

@@ -6,6 +6,8 @@
 // By their paths, since the tests of the kernel host have this file by its path, too.
 #[path = "forking_roles.rs"]
 mod forking_roles;
+#[path = "library_roles.rs"]
+pub mod library_roles;
 #[path = "page_roles.rs"]
 mod page_roles;
 #[path = "page_wait_roles.rs"]
@@ -44,6 +46,7 @@ extern "C" fn play() {
         "spin" => spin(LIFE),
         "attack" => thread_roles::attack(arg(0)),
         "page" => page_roles::attack(arg(0), arg(1)),
+        "library" => library_roles::play(arg(0), arg(1), number(0) as u32),
         "waits" => page_wait_roles::wait(arg(0), arg(1)),
         "spin-threads" => many_threads(arg(0).parse().unwrap_or(4)),
         "family" => forking_roles::family(),

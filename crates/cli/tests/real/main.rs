@@ -21,6 +21,7 @@ mod jackd;
 mod kills;
 mod kills_beside_cgroup_work;
 mod kills_both;
+mod library_by_service;
 mod locking_roles;
 mod machine;
 mod measure;

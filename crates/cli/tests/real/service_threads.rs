@@ -25,9 +25,14 @@ pub struct Program(Child);
 
 impl Program {
     pub fn start(role: &str) -> Program {
+        Program::start_as(UNPRIVILEGED, role)
+    }
+
+    /// The same of another user.
+    pub fn start_as(uid: u32, role: &str) -> Program {
         let words = adversarial(role);
         let mut command = Command::new(&words[0]);
-        Program(command.args(&words[1..]).uid(UNPRIVILEGED).gid(65534).spawn().expect("it starts"))
+        Program(command.args(&words[1..]).uid(uid).gid(65534).spawn().expect("it starts"))
     }
 
     pub fn pid(&self) -> i32 {

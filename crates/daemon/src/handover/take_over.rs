@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use punctual::Host;
+use punctual::results::HostKind;
 use punctual_diagnostic::Diagnostic;
 use punctual_process::InheritedLocks;
 use punctual_service::ServiceClient;
@@ -47,10 +47,10 @@ impl Predecessor {
     }
 
     /// The host of its reservations.
-    pub fn host(&self) -> Host {
+    pub fn host(&self) -> HostKind {
         match self.offer.host.as_str() {
-            "kernel" => Host::Kernel,
-            _ => Host::User,
+            "kernel" => HostKind::Kernel,
+            _ => HostKind::User,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_session::results::DispatcherStats;
-use punctual_session::{Execution, HostKind, Output, RunOptions, Session, ThreadTask};
+use punctual_session::{Execution, HostKind, Output, RunOptions, Session, TaskThread};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{Body, TaskSet};
 
@@ -130,7 +130,10 @@ fn run(
     let executions = set.tasks.iter_mut().zip(LOAD + 1..).map(|(task, who)| match tasks {
         MeasuredTasks::Threads => {
             let page = page.clone();
-            let body = move |task: &mut ThreadTask| page.spin(who, until, task.over());
+            let body = move |task: TaskThread<'_>| {
+                let task = task.user();
+                task.into_iter().for_each(|task| page.spin(who, until, task.over()));
+            };
             Execution::Thread { stack: STACK, body: Box::new(body) }
         }
         MeasuredTasks::Programs => {
