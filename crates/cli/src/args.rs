@@ -269,7 +269,8 @@ pub enum HostArg {
     Kernel,
     /// A dispatcher of punctuald, which all programs share (docs/service.md): needs no privileges
     Service,
-    /// The kernel host where machine and set permit it, else the user host; prints which, and why
+    /// The service, if one listens and takes the set; else the kernel host where machine and set
+    /// permit it, else the user host. Prints which, and why
     Auto,
 }
 

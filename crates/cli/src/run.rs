@@ -6,7 +6,6 @@ use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::Output;
 use punctual_report::analysis::summary;
 use punctual_report::{figures, headline, side_by_side, table, verdicts, RunResult, View};
-use punctual_service::ServiceClient;
 use punctual_session::results::Results;
 use punctual_session::{AdmittedSet, HostKind, RunOptions, Session, StartOutcome, TraceFiles};
 use punctual_taskset::{Body, Loaded, TaskSet};
@@ -93,11 +92,7 @@ fn host(args: &Run, set: &TaskSet) -> HostKind {
         HostArg::Auto => {
             let (host, why) = match args.no_idle {
                 true => (HostKind::User, "--no-idle is for the user host".to_owned()),
-                false if needs_service(set) => (
-                    HostKind::Service,
-                    "this user has no real-time privileges, and punctuald serves".to_owned(),
-                ),
-                false => Session::best_host(set),
+                false => best_host(args, set),
             };
             let name = match host {
                 HostKind::Kernel => "kernel",
@@ -112,11 +107,16 @@ fn host(args: &Run, set: &TaskSet) -> HostKind {
     }
 }
 
-/// Whether only the service can run this set for this user, and there is one.
-fn needs_service(set: &TaskSet) -> bool {
-    punctual_process::check_privileges(&set.cpus()).is_err()
-        && punctual_host_service::accepts(set).is_ok()
-        && ServiceClient::connect(&punctual_service::socket()).is_ok_and(|client| client.is_some())
+/// The service, if one listens and takes the set: it may have the CPUs. Else the best host in this
+/// process. And why.
+fn best_host(args: &Run, set: &TaskSet) -> (HostKind, String) {
+    match Session::service_for(set, false, (args.overload, args.trace.is_some())) {
+        Ok(why) => (HostKind::Service, why),
+        Err(why_not) => {
+            let (host, why) = Session::best_host(set);
+            (host, format!("{why}; {why_not}"))
+        }
+    }
 }
 
 /// Refuses options that a host does not have.
@@ -137,12 +137,6 @@ fn options_fit(args: &Run, host: HostKind, set: &TaskSet) -> Result<(), Diagnost
         return Err(Diagnostic::usage(
             "--no-idle is for the user host",
             "leave out --no-idle, or use --host user",
-        ));
-    }
-    if host == HostKind::Service && args.overload {
-        return Err(Diagnostic::usage(
-            "the service admits no set that does not fit",
-            "leave out --overload, or use another host",
         ));
     }
     if !args.compare.is_empty() && set.duration.is_none() {

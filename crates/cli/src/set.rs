@@ -46,8 +46,8 @@ pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
 }
 
 /// The CPU of which the service has promised least, of those on which the caller may reserve.
-fn cpu_of_service() -> Result<u32, Diagnostic> {
-    let cpus = ServiceClient::require(&punctual_service::socket())?.status()?.cpus;
+fn cpu_of(mut service: ServiceClient) -> Result<u32, Diagnostic> {
+    let cpus = service.status()?.cpus;
     let best = cpus.iter().min_by_key(|c| (c.limit_ppm == 0, c.reserved_ppm, Reverse(c.cpu)));
     // Where there is none, the service gives the reason.
     Ok(best.map_or(0, |c| c.cpu))
@@ -85,7 +85,12 @@ fn single(args: &Run, role: Option<&Role>) -> Result<TaskSet, Diagnostic> {
     };
     let cpu = match (args.instead.cpu.or(role.and_then(|role| role.cpu)), args.host) {
         (Some(cpu), _) => cpu,
-        (None, HostArg::Service) => cpu_of_service()?,
+        (None, HostArg::Service) => cpu_of(ServiceClient::require(&punctual_service::socket())?)?,
+        (None, HostArg::Auto) => match ServiceClient::connect(&punctual_service::socket()) {
+            Ok(Some(service)) => cpu_of(service)?,
+            // There is none for this user, as the choice of the host finds.
+            Ok(None) | Err(_) => last_cpu(),
+        },
         (None, _) => last_cpu(),
     };
     let mut single = TaskSet::single(period, budget, body).cpu(cpu);

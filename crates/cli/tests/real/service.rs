@@ -249,11 +249,16 @@ fn the_results_of_a_client_are_those_of_a_run_of_its_own() {
     punctual_test_support::judge_timing(|| {
         assert_eq!(result["tasks"][0]["misses"], 0, "{result}");
     });
-    // Without real-time privileges, `auto` is the service; and no other dispatcher gets its CPU.
+    // `auto` is the service, for root, too; and no other dispatcher gets its CPU.
     let auto = ["run", "--host", "auto", "--cpu", &cpu.0.to_string(), "--period", "10ms"];
     let auto = [&auto[..], &["--budget", "2ms", "--", "true"]].concat();
+    let serves = format!("the service host: punctuald serves at {}", service.socket);
     let ended = patiently(|| service.as_user(UNPRIVILEGED, &auto).end());
-    ended.assert_code(0).assert_says(&["the service host: this user has no real-time privileges"]);
+    ended.assert_code(0).assert_says(&[&serves]);
+    patiently(|| service.as_root(&auto).end()).assert_code(0).assert_says(&[&serves]);
+    let alone: Vec<&str> = [&auto[..1], &["--policy", "rm"], &auto[1..]].concat();
+    let ended = patiently(|| service.as_root(&alone).end());
+    ended.assert_code(0).assert_says(&["the service schedules by edf, not by rm"]);
     let mut held = service.as_root(&spin("20ms", "5ms"));
     held.wait_for("a reservation", |_| names(&service).len() == 1);
     let own = run_on(cpu.0, "--period 10ms --budget 1ms --duration 1s -- true");
