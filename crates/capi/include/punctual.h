@@ -69,6 +69,13 @@ enum {
 	PUNCTUAL_JOBS /* the program adds the jobs of each task: punctual_jobs_open(3) */
 };
 
+/* What executes a set. */
+enum {
+	PUNCTUAL_HOST_USER,    /* a dispatcher on each of its CPUs, in this program */
+	PUNCTUAL_HOST_AUTO,    /* the service, if one listens and takes the set; else as above */
+	PUNCTUAL_HOST_SERVICE  /* the dispatchers of punctuald, which programs of all users share */
+};
+
 /* Admit tasks that do not fit, too: deadlines may then be missed, and ordinary programs starve. */
 #define PUNCTUAL_OVERLOAD 1u
 
@@ -155,11 +162,13 @@ struct punctual_attr {
 	 */
 	void (*observer)(const struct punctual_report *report, void *argument);
 	void *observer_argument;
+	uint32_t host; /* PUNCTUAL_HOST_USER, ... */
+	uint32_t reserved;
 };
 
 #define PUNCTUAL_ATTR_INIT \
 	{ sizeof(struct punctual_attr), NULL, 0, PUNCTUAL_EDF, 0, 0, 0, NULL, NULL, NULL, 0, NULL, 0, \
-	  NULL, NULL }
+	  NULL, NULL, PUNCTUAL_HOST_USER, 0 }
 
 /* What happens when the budget is used up, or the deadline comes, before a job is done. */
 enum {
@@ -430,8 +439,17 @@ uint64_t punctual_clock(void);
  * tasks. A CPU has one dispatcher at one time, whatever programs there are. After fork, the child
  * has neither sets nor tasks, and cannot open a set before it calls exec.
  *
+ * With PUNCTUAL_HOST_SERVICE the dispatchers are those of punctuald: the program needs no
+ * privileges, and shares the CPUs with programs of other users. Each task is admitted by the
+ * service. It schedules by PUNCTUAL_EDF; it has no groups, traces, overload and overrun handlers,
+ * changes budgets alone, suspends no tasks, and its tasks cannot use the locks of this library
+ * (ENOTSUP). When the service ends, tasks continue as ordinary threads, where
+ * punctual_wait_period(3) returns -ECANCELED. With PUNCTUAL_HOST_AUTO, a report of the kind
+ * PUNCTUAL_REPORT_WARNING has which host it is, and why.
+ *
  * Errors:
- * EINVAL a value is out of its range; there is no such CPU
+ * EINVAL a value is out of its range; there is no such CPU; the service does not do this
+ * ECONNREFUSED no service listens
  * EEXIST two groups have the same name
  * ENOENT a group names one that is not before it in the list
  * EBUSY another dispatcher has a CPU, or has just ended there
@@ -495,7 +513,7 @@ int punctual_stats(struct punctual *set, struct punctual_stats *stats);
  * ENOENT the set has no such group
  * ENOSPC the CPU has as many tasks as task_limit of punctual_open(3)
  * EALREADY the thread is a task already
- * EPERM the kernel refuses the thread a real-time priority
+ * EPERM the kernel refuses the thread a real-time priority; the service permits less to this user
  * EBADF set is no open set
  * ECANCELED the set was closed meanwhile
  * E2BIG attr has values that this version does not know
@@ -1124,6 +1142,7 @@ int punctual_mutex_destroy(struct punctual_mutex *mutex);
  * EPERM the calling thread is no task
  * EBADF mutex is no mutex, or another thread has destroyed it
  * EBUSY another thread is about to destroy it
+ * ENOTSUP the service schedules the task
  */
 int punctual_mutex_lock(struct punctual_mutex *mutex);
 
@@ -1145,6 +1164,7 @@ int punctual_mutex_lock(struct punctual_mutex *mutex);
  * EPERM the calling thread is no task
  * EBADF mutex is no mutex, or another thread has destroyed it
  * EBUSY another thread is about to destroy it
+ * ENOTSUP the service schedules the task
  */
 int punctual_mutex_lock_until(struct punctual_mutex *mutex, uint64_t until);
 
@@ -1160,6 +1180,7 @@ int punctual_mutex_lock_until(struct punctual_mutex *mutex, uint64_t until);
  * EOWNERDEAD locked, but its holder had ended with it; see punctual_mutex_consistent(3)
  * EPERM the calling thread is no task
  * EBADF mutex is no mutex, or another thread has destroyed it
+ * ENOTSUP the service schedules the task
  */
 int punctual_mutex_trylock(struct punctual_mutex *mutex);
 
@@ -1173,6 +1194,7 @@ int punctual_mutex_trylock(struct punctual_mutex *mutex);
  * Errors:
  * EPERM the calling thread is no task, or does not hold the mutex
  * EBADF mutex is no mutex
+ * ENOTSUP the service schedules the task
  */
 int punctual_mutex_unlock(struct punctual_mutex *mutex);
 
@@ -1188,6 +1210,7 @@ int punctual_mutex_unlock(struct punctual_mutex *mutex);
  * EINVAL no task ended while it held the mutex, or this was called since
  * EPERM the calling thread is no task, or does not hold the mutex
  * EBADF mutex is no mutex
+ * ENOTSUP the service schedules the task
  */
 int punctual_mutex_consistent(struct punctual_mutex *mutex);
 
@@ -1231,6 +1254,7 @@ int punctual_cond_destroy(struct punctual_cond *cond);
  * EPERM the calling thread is no task, or does not hold the mutex
  * EBADF cond is no condition variable, or mutex no mutex
  * EBUSY another thread is about to destroy the mutex, which is not locked again
+ * ENOTSUP the service schedules the task
  */
 int punctual_cond_wait(struct punctual_cond *cond, struct punctual_mutex *mutex);
 
@@ -1252,6 +1276,7 @@ int punctual_cond_wait(struct punctual_cond *cond, struct punctual_mutex *mutex)
  * EPERM the calling thread is no task, or does not hold the mutex
  * EBADF cond is no condition variable, or mutex no mutex
  * EBUSY another thread is about to destroy the mutex, which is not locked again
+ * ENOTSUP the service schedules the task
  */
 int punctual_cond_wait_until(struct punctual_cond *cond, struct punctual_mutex *mutex,
 			     uint64_t until);
@@ -1312,6 +1337,7 @@ int punctual_sem_destroy(struct punctual_sem *sem);
  * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
  * EPERM the calling thread is no task
  * EBADF sem is no semaphore
+ * ENOTSUP the service schedules the task
  */
 int punctual_sem_wait(struct punctual_sem *sem);
 
@@ -1327,6 +1353,7 @@ int punctual_sem_wait(struct punctual_sem *sem);
  * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
  * EPERM the calling thread is no task
  * EBADF sem is no semaphore
+ * ENOTSUP the service schedules the task
  */
 int punctual_sem_wait_until(struct punctual_sem *sem, uint64_t until);
 
@@ -1386,6 +1413,7 @@ int punctual_barrier_destroy(struct punctual_barrier *barrier);
  * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
  * EPERM the calling thread is no task
  * EBADF barrier is no barrier
+ * ENOTSUP the service schedules the task
  */
 int punctual_barrier_wait(struct punctual_barrier *barrier);
 
@@ -1401,6 +1429,7 @@ int punctual_barrier_wait(struct punctual_barrier *barrier);
  * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called
  * EPERM the calling thread is no task
  * EBADF barrier is no barrier
+ * ENOTSUP the service schedules the task
  */
 int punctual_barrier_wait_until(struct punctual_barrier *barrier, uint64_t until);
 

@@ -251,7 +251,8 @@ fn the_header_declares_what_is_here() {
         CBudgetGroup { size, name, parent, period, budget, cpu, reserved }
         SetAttr {
             size, cpus, cpu_count, policy, flags, task_limit, trace_records, owner, trace, groups,
-            group_count, budget_groups, budget_group_count, observer, observer_argument
+            group_count, budget_groups, budget_group_count, observer, observer_argument, host,
+            reserved
         }
         CReport {
             size, kind, flags, task, number, release, deadline, started, completed, received,
@@ -300,6 +301,7 @@ fn the_header_declares_what_is_here() {
     }
     let constants = [
         ["PUNCTUAL_EDF", "PUNCTUAL_RM", "PUNCTUAL_DM", "PUNCTUAL_FP", "PUNCTUAL_JOBS"].as_slice(),
+        &["PUNCTUAL_HOST_USER", "PUNCTUAL_HOST_AUTO", "PUNCTUAL_HOST_SERVICE"],
         &[
             "PUNCTUAL_ORDER_START",
             "PUNCTUAL_ORDER_FINISH",

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual::{Error, Policy, Punctual, Running, Time};
+use punctual::{Error, Host, Policy, Punctual, Running, Time};
 
 use crate::error::{error, failed, returned, CallError};
 use crate::fork;
@@ -38,6 +38,8 @@ pub struct SetAttr {
     pub budget_group_count: usize,
     pub observer: Option<ObserverFunction>,
     pub observer_argument: *mut c_void,
+    pub host: u32,
+    pub reserved: u32,
 }
 
 // SAFETY: integers and pointers.
@@ -55,6 +57,8 @@ pub const POLICIES: [Policy; 5] = [
     Policy::FixedPriority,
     Policy::Jobs,
 ];
+/// By number: PUNCTUAL_HOST_USER, PUNCTUAL_HOST_AUTO, PUNCTUAL_HOST_SERVICE.
+pub const HOSTS: [Host; 3] = [Host::User, Host::Auto, Host::Service];
 /// More than any machine has.
 const CPUS: usize = 1 << 16;
 
@@ -80,6 +84,14 @@ pub fn policy(number: u32) -> Result<Policy, Error> {
     })
 }
 
+fn host(attr: &SetAttr) -> Result<Host, Error> {
+    let named = HOSTS.get(attr.host as usize).filter(|_| attr.reserved == 0);
+    named.copied().ok_or_else(|| {
+        let cause = format!("there is no host {}, or a reserved value is not 0", attr.host);
+        error(libc::EINVAL, cause, "use PUNCTUAL_HOST_USER, _AUTO or _SERVICE")
+    })
+}
+
 unsafe fn open(attr: *const SetAttr) -> Result<Running, CallError> {
     fork::watch()?;
     // SAFETY: the caller's.
@@ -93,7 +105,7 @@ unsafe fn open(attr: *const SetAttr) -> Result<Running, CallError> {
         }
         _ => return Err(error(libc::EINVAL, "the CPUs are no list", "name at least one").into()),
     };
-    declared = declared.policy(policy(attr.policy)?);
+    declared = declared.policy(policy(attr.policy)?).host(host(&attr)?);
     // SAFETY: the caller's.
     unsafe {
         let (nodes, count) = (attr.budget_groups, attr.budget_group_count);

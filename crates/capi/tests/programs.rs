@@ -1,10 +1,12 @@
 //! Programs in C, compiled and linked as users do it, and run on the user host.
 
 use std::fs::File;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
+use punctual_daemon::{serve, HostKind, ServeOptions, ServiceEnd};
 use punctual_test_support::{comes_true, missing};
 // Has cargo build the archive.
 use punctual_capi as _;
@@ -62,17 +64,24 @@ fn compile(compiler: &str, source: &str, program: &Path) {
 
 /// Compiles and runs a program of tests/c, one at a time: they use the same CPU.
 fn passes(compiler: &str, source: &str) {
+    passes_with(compiler, source, &|| None);
+}
+
+/// The same with what `beside` starts, once it is its turn.
+fn passes_with(compiler: &str, source: &str, beside: &dyn Fn() -> Option<Service>) {
     static TURN: Mutex<()> = Mutex::new(());
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
     compile(compiler, source, &program);
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let service = beside();
     // No pipe, which a child that the program leaves would keep open.
     let log = folder.path().join("log");
     let file = || File::options().create(true).append(true).open(&log).expect("it can be made");
     let mut program = Command::new(&program);
     // FIFOs of their own.
     program.env("PUNCTUAL_SHM_DIR", folder.path().join("objects"));
+    program.envs(service.iter().map(|service| ("PUNCTUAL_SOCKET", service.socket())));
     let mut child = program.stdout(file()).stderr(file()).spawn().expect("it runs");
     let mut ended = None;
     if !comes_true(|| {
@@ -87,6 +96,66 @@ fn passes(compiler: &str, source: &str) {
         Some(Some(MISSING)) => missing(text.trim()),
         _ => panic!("{source}: {ended:?}: {text}"),
     }
+}
+
+/// Names the folder of a service to the process that is to be it.
+const SERVICE_FOLDER: &str = "PUNCTUAL_TEST_SERVICE";
+
+/// A service in a process of its own, by the user host.
+struct Service {
+    process: Child,
+    folder: tempfile::TempDir,
+}
+
+impl Service {
+    fn start() -> Service {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("service.toml"), "").expect("it is written");
+        let mut process = Command::new(std::env::current_exe().expect("/proc is mounted"));
+        process.args(["--exact", "serves", "--ignored"]).env(SERVICE_FOLDER, folder.path());
+        let process = process.stdout(Stdio::null()).spawn().expect("it starts");
+        let service = Service { process, folder };
+        assert!(comes_true(|| UnixStream::connect(service.socket()).is_ok()), "it listens");
+        service
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.folder.path().join("socket")
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        // SAFETY: a system call; the process is a child that was not waited for.
+        unsafe { libc::kill(self.process.id() as i32, libc::SIGTERM) };
+        let ended = self.process.wait();
+        assert!(ended.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+/// The process of a [`Service`]; else nothing.
+#[test]
+#[ignore = "it is no test by itself"]
+fn serves() {
+    let Some(folder) = std::env::var_os(SERVICE_FOLDER).map(PathBuf::from) else { return };
+    let options = ServeOptions {
+        socket: folder.join("socket"),
+        config: folder.join("service.toml"),
+        cpus: (0..std::thread::available_parallelism().map_or(1, |n| n.get()) as u32).collect(),
+        host: Some(HostKind::User),
+        replace: false,
+    };
+    let ended = serve(&options, |_, _, _| {}).expect("it serves");
+    assert_eq!(ended, ServiceEnd::Stopped);
+}
+
+#[test]
+fn a_service_has_tasks_of_programs() {
+    // SAFETY: a system call without memory.
+    if unsafe { libc::geteuid() } != 0 {
+        return missing("a service with dispatchers needs root");
+    }
+    passes_with("cc", "by_service.c", &|| Some(Service::start()));
 }
 
 #[test]
