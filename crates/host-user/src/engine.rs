@@ -294,11 +294,17 @@ impl Engine {
             .sum();
         *available = self_suspension::available(lapse, late, parking);
         let mut available = *available;
+        let mut free = lapse.saturating_sub(late);
         let mut below: u64 =
             ranked.iter().filter_map(|&i| members[i as usize].as_deref()).map(|m| m.ran).sum();
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             below = below.saturating_sub(m.ran);
+            free = free.saturating_sub(m.ran);
+            if !pages.has(i) && m.pays_for_inheritance(dispatcher, free, now) {
+                (free, available) = (0, 0);
+                continue;
+            }
             let idle = available.saturating_sub(m.ran).max(below.min(lapse));
             // A program whose freezer was not written yet could not execute: it did not suspend
             // itself.

@@ -20,6 +20,7 @@ mod freezer;
 mod holder;
 mod host;
 mod housekeep;
+mod inheritance;
 mod job_events;
 mod lending;
 mod levels;

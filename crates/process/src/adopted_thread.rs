@@ -13,6 +13,8 @@
 //! - *execute another program*, if it is not the first of its process: it becomes the first one,
 //!   under the number of the process, and keeps its level. The next read of the clock returns
 //!   ESRCH; the process is demoted then.
+//! - *wait for a mutex with priority inheritance*: the kernel has the mutex's owner execute at this
+//!   thread's level; `wchan` in its folder shows the wait.
 
 use crate::adopt;
 use crate::exec_clock;
@@ -38,6 +40,9 @@ pub struct AdoptedThread {
     clock: File,
     /// The housekeeper's.
     own_clock: File,
+    /// The dispatcher's: the function of the kernel in which it waits. A kernel without names of
+    /// its functions has none.
+    wait_place: Option<File>,
     mask: sched::Mask,
     record: AdoptedThreadRecord,
     journal: Journal,
@@ -79,7 +84,10 @@ pub fn adopt_thread(
     let record = AdoptedThreadRecord { process, at: proc::ticks_now(), cpu, pinned, thread };
     journal.write(&Entry::AdoptedThread { thread: record.clone() })?;
     let journal = journal.clone();
-    let adopted = AdoptedThread { pidfd, clock, own_clock, mask, record, journal };
+    let wait_place = File::open(format!("/proc/{pid}/task/{tid}/wchan")).ok();
+    let adopted = AdoptedThread { pidfd, clock, own_clock, wait_place, mask, record, journal };
+    // The first read of such a file allocates memory.
+    adopted.waits_with_inheritance();
     // Off its CPU at a real-time level it would be charged late.
     let parked = sched::set(tid, PARKED, 0).and_then(|()| sched::set_affinity(tid, &adopted.mask));
     if let Err(e) = parked {
@@ -130,6 +138,17 @@ impl AdoptedThread {
             // Refused only where the process has ended meanwhile.
             let _ = sched::set_other(first);
         }
+    }
+
+    /// Whether it waits for a mutex with priority inheritance (FUTEX_LOCK_PI and the like), whose
+    /// owner executes at its level meanwhile. For the dispatcher. Real-time safe.
+    pub fn waits_with_inheritance(&self) -> bool {
+        let mut name = [0u8; 64];
+        let read = |file| rustix::io::pread(file, &mut name[..], 0).ok();
+        let length = self.wait_place.as_ref().and_then(read).unwrap_or(0);
+        // Which of its functions the kernel names depends on its version.
+        let place = std::str::from_utf8(&name[..length]).unwrap_or_default();
+        ["rt_mutex", "futex_lock_pi", "requeue_pi"].iter().any(|part| place.contains(part))
     }
 
     /// Keeps it from executing where the CPU has anything else to do. Real-time safe.

@@ -133,7 +133,7 @@ fn a_thread_regains_what_it_had_when_it_is_released_or_its_client_or_the_service
 fn threads_receive_their_budgets_whatever_the_program_of_another_does() {
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let service = Service::start(cpu.0);
-    for attack in ["spin", "fork", "exec", "exec-parked", "move", "end"] {
+    for attack in ["spin", "fork", "exec", "exec-parked", "move", "inherit", "end"] {
         let (good, bad) =
             (Program::start("attack spin"), Program::start(&format!("attack {attack}")));
         let mut client = service.client();

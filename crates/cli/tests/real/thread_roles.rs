@@ -1,6 +1,7 @@
 //! Roles of this test binary (see adversarial.rs) with a second thread that misbehaves while the
 //! first one sleeps: from 100 ms after its first execution at a real-time level on.
 
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use super::{spin, LIFE};
@@ -17,6 +18,7 @@ pub fn attack(attack: &str) {
             "exec" => exec(),
             "exec-parked" => exec_parked(),
             "move" => leave_its_cpu(),
+            "inherit" => have_another_inherit(),
             "end" => {}
             _ => std::process::exit(99),
         }
@@ -102,4 +104,21 @@ fn leave_its_cpu() {
         }
         spin(Duration::from_micros(500));
     }
+}
+
+/// Waits for a mutex whose owner executes without end, at this thread's priority meanwhile: an
+/// ordinary thread of the same CPU, without a reservation.
+fn have_another_inherit() {
+    static OWNER: AtomicU32 = AtomicU32::new(0);
+    std::thread::spawn(|| {
+        // SAFETY: a system call without memory.
+        OWNER.store(unsafe { libc::gettid() } as u32, SeqCst);
+        spin(LIFE);
+    });
+    while OWNER.load(SeqCst) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // SAFETY: the word lives as long as the program.
+    unsafe { libc::syscall(libc::SYS_futex, OWNER.as_ptr(), libc::FUTEX_LOCK_PI, 0, 0) };
+    std::thread::sleep(LIFE);
 }
