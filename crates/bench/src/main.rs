@@ -16,6 +16,7 @@ mod kernel;
 mod load;
 mod locks;
 mod policies;
+mod service;
 mod settling;
 mod side_by_side;
 mod sim;
@@ -111,9 +112,11 @@ enum PartName {
     Locks,
     /// `wait_period` beside clock_nanosleep
     WaitPeriod,
+    /// One reservation more of the service, and the service while it is idle
+    Service,
 }
 
-const PARTS: [PartName; 16] = [
+const PARTS: [PartName; 17] = [
     PartName::Core,
     PartName::Counted,
     PartName::Kernel,
@@ -130,6 +133,7 @@ const PARTS: [PartName; 16] = [
     PartName::Fifo,
     PartName::Locks,
     PartName::WaitPeriod,
+    PartName::Service,
 ];
 
 /// How to measure.
@@ -207,6 +211,7 @@ fn main() -> ExitCode {
             PartName::Fifo => fifo::measure(&bench),
             PartName::Locks => locks::measure(&bench),
             PartName::WaitPeriod => wait_period::measure(&bench),
+            PartName::Service => service::measure(&bench),
             PartName::Kernel => kernel::measure(&bench),
             PartName::Policies => policies::measure(&bench),
             PartName::Examples => examples::measure(&bench),

@@ -3,7 +3,7 @@
 use super::pthread::PthreadMutex;
 use crate::side_by_side::{in_turns, Subject, Windows};
 use crate::{tools, Bench, Failure};
-use punctual::{Mutex, Task};
+use punctual::{Ceiling, Mutex, Task};
 use punctual_sys::clock::thread_cpu_ns;
 use std::hint::black_box;
 use std::time::Duration;
@@ -27,6 +27,15 @@ pub fn windows(bench: &Bench) -> Result<Windows<f64>, Failure> {
         }),
         Subject::new("punctual", || {
             let mutex = Mutex::new(0u64);
+            in_task(bench.cpu, move |task| {
+                per_pair(pairs, || {
+                    let held = mutex.lock(task).expect("it is free");
+                    black_box(&*held);
+                })
+            })
+        }),
+        Subject::new("with a ceiling", || {
+            let mutex = Mutex::with_ceiling(0u64, Ceiling::Deadline(PERIOD));
             in_task(bench.cpu, move |task| {
                 per_pair(pairs, || {
                     let held = mutex.lock(task).expect("it is free");
