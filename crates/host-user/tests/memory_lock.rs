@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use punctual_sys::memory::{map_unlocked, Extent, MemoryLock};
+use punctual_sys::memory::{map_unlocked, with_huge_pages, Extent, MemoryLock};
 use punctual_test_support::missing;
 
 /// One test at a time, with nothing locked; `None` where locking is not permitted.
@@ -128,6 +128,36 @@ fn what_the_program_has_locked_itself_stays_locked() {
     }
     // SAFETY: a system call without arguments.
     unsafe { libc::munlockall() };
+}
+
+#[test]
+fn a_process_has_no_huge_pages_while_its_memory_is_locked_and_those_that_it_starts_have_them() {
+    let Some(_alone) = unlocked() else { return };
+    let own = || has_huge_pages("self");
+    let started = || {
+        let child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let has = has_huge_pages(&child.id().to_string());
+        kill(child);
+        has
+    };
+    assert!(own() && started());
+    let (first, second) = (MemoryLock::take(Extent::Touched), MemoryLock::take(Extent::Present));
+    assert!(!own() && !started());
+    assert!(with_huge_pages(started) && !own());
+    drop(first.unwrap());
+    assert!(!own(), "one is left");
+    drop(second.unwrap());
+    assert!(own() && started());
+}
+
+fn has_huge_pages(pid: &str) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().any(|line| line == "THP_enabled:\t1")
+}
+
+fn kill(mut child: std::process::Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

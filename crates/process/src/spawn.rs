@@ -27,6 +27,7 @@ use crate::privilege;
 use crate::proc::Identity;
 use crate::spawn_failure::Failure;
 use punctual_diagnostic::Diagnostic;
+use punctual_sys::memory::with_huge_pages;
 use punctual_sys::{pidfd, process, sched};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ffi::{c_char, CString, OsStr, OsString};
@@ -125,7 +126,7 @@ fn start(
         failed: Step::None,
         errno: 0,
     };
-    let pid = exec::clone_and_exec(&mut plan).map_err(broken)?;
+    let pid = with_huge_pages(|| exec::clone_and_exec(&mut plan)).map_err(broken)?;
     if plan.failed != Step::None {
         wait_blocking(pid);
         return Err(Failure { step: plan.failed, errno: plan.errno });

@@ -11,6 +11,7 @@ pub mod event_count;
 pub mod fd_passing;
 pub mod file_lock;
 pub mod futex;
+mod huge_pages;
 pub mod memory;
 pub mod peer;
 pub mod perf;

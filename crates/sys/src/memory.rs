@@ -11,6 +11,12 @@
 //! | MCL_FUTURE, with or without MCL_ONFAULT | the same, and later mappings are locked as before |
 //!
 //! What the program itself locks or unlocks meanwhile is not noticed.
+//!
+//! While memory is locked, the process has no transparent huge pages (huge_pages.rs), and neither
+//! have processes that the program itself forks, nor what these execute; those that are started
+//! [`with_huge_pages`] have them.
+
+use crate::huge_pages;
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -41,6 +47,7 @@ impl MemoryLock {
         let mut process = process();
         if process.held.is_empty() {
             process.found = Found::examine()?;
+            process.forbids_huge_pages = huge_pages::forbid();
         }
         process.held.push(extent);
         let locked = process.lock(extent);
@@ -63,7 +70,22 @@ impl Drop for MemoryLock {
 /// # Errors
 /// As of [`MemoryLock::take`].
 pub fn lock_touched() -> io::Result<()> {
+    huge_pages::forbid();
     mlockall(libc::MCL_CURRENT | NewMappings::Touched.flags())
+}
+
+/// Calls `start`, which starts a process that inherits this one's setting: it has transparent huge
+/// pages, unless this process had none before its memory was locked. `start` takes no
+/// [`MemoryLock`].
+pub fn with_huge_pages<T>(start: impl FnOnce() -> T) -> T {
+    let process = process();
+    if !process.forbids_huge_pages {
+        return start();
+    }
+    huge_pages::permit();
+    let started = start();
+    huge_pages::forbid();
+    started
 }
 
 /// Calls `map`, whose mappings are not locked whatever else is: the kernel would bring each of them
@@ -155,12 +177,15 @@ struct Process {
     held: Vec<Extent>,
     /// Before the first of them.
     found: Found,
+    /// There were transparent huge pages then, and are none now.
+    forbids_huge_pages: bool,
 }
 
 fn process() -> MutexGuard<'static, Process> {
     static PROCESS: Mutex<Process> = Mutex::new(Process {
         held: Vec::new(),
         found: Found { some: false, new: NewMappings::Unlocked },
+        forbids_huge_pages: false,
     });
     PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -191,6 +216,9 @@ impl Process {
             self.held.swap_remove(n);
         }
         if self.held.is_empty() {
+            if std::mem::take(&mut self.forbids_huge_pages) {
+                huge_pages::permit();
+            }
             // Each of these only takes away, which no limit forbids.
             let _ = match self.found {
                 Found { some: false, new: NewMappings::Unlocked } => munlockall(),
