@@ -38,6 +38,7 @@ mod reports;
 mod sched;
 mod self_suspension;
 mod signal;
+mod silent_waits;
 mod start;
 mod stats;
 mod stuck_policy;
