@@ -21,7 +21,8 @@ const PATIENCE: u64 = 100_000_000;
 /// The reservation ends with its connection, or with `release`; dropping this changes nothing.
 ///
 /// All calls are real-time safe: they neither allocate nor lock. A signal's handler may execute
-/// while the thread waits, where its CPU has nothing else to do.
+/// while the thread waits, where its CPU has nothing else to do; inside the kernel, at the next
+/// release. There sched_yield is the thread's wait, and nothing but `wait_period` should call it.
 #[derive(Debug)]
 pub struct ReservedThread {
     info: ReservationInfo,
@@ -60,6 +61,12 @@ impl ReservedThread {
         if self.is_over() {
             return None;
         }
+        if self.page.waits_by_yield() {
+            return match self.page.wait_by_yield(PATIENCE, || self.is_alone()) {
+                WaitAnswer::Released(release) => Some(release),
+                WaitAnswer::Over => None,
+            };
+        }
         let next = self.page.release().release.saturating_add(self.info.period_ns);
         self.page.ask();
         let mut until = next.max(monotonic_ns()).saturating_add(PATIENCE);
@@ -81,7 +88,8 @@ impl ReservedThread {
     }
 
     /// What is left of the budget of this release, ns of execution. The thread's own: any other one
-    /// gets a wrong figure.
+    /// gets a wrong figure. Inside the kernel that is the least that may be left, after an overrun:
+    /// others may have executed since the release.
     #[must_use]
     pub fn remaining_budget(&self) -> u64 {
         self.page.remaining_budget()

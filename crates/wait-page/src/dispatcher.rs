@@ -4,6 +4,7 @@ use std::sync::atomic::{fence, Ordering};
 
 use punctual_sys::futex;
 
+use crate::words::{BY_YIELD, BY_YIELD_AND_SKIPS};
 use crate::{PageRelease, SealedPage};
 
 /// Late waits that are answered in advance with one release. More of them in one period return at
@@ -30,6 +31,25 @@ impl DispatcherPage {
     pub fn of(page: &SealedPage) -> DispatcherPage {
         let page = page.clone();
         DispatcherPage { page, served: 1, answered: 0, lost: 0, sequence: 0, wakes: false }
+    }
+
+    /// Of a thread that waits by sched_yield, which its dispatcher sees without the page: the first
+    /// release is this one, and others follow it at a distance of `period` ns. `skips`: a release
+    /// that overruns loses those that come meanwhile; else late waits return at once. `publish`
+    /// changes the budget, the deadline, and how many releases were lost besides.
+    pub fn by_yield(
+        page: &SealedPage,
+        first: &PageRelease,
+        period: u64,
+        skips: bool,
+    ) -> DispatcherPage {
+        let mut page = DispatcherPage::of(page);
+        page.publish(first, 0);
+        let words = &page.page.words().service;
+        words.period.store(period, Ordering::Relaxed);
+        let waits_by = if skips { BY_YIELD_AND_SKIPS } else { BY_YIELD };
+        words.waits_by.store(waits_by, Ordering::Release);
+        page
     }
 
     /// Whether the thread has begun a wait that was not served.

@@ -17,6 +17,10 @@
 //! is late, after an overrun, must not block until then; so the dispatcher answers those that it
 //! will find late in advance, with each release.
 //!
+//! Where the dispatcher is inside the kernel, it sees each sched_yield of the thread, which is the
+//! wait. The page then has what the thread cannot see itself: when its releases come, and that its
+//! reservation has ended (`yield_wait`). Of what the client writes nothing is read.
+//!
 //! # Memory that another process can write
 //!
 //! Of what the client writes the dispatcher reads `asked` and `asked_at` alone, and both are the
@@ -39,7 +43,9 @@
 mod client;
 mod dispatcher;
 mod memory;
+mod schedule;
 mod words;
+mod yield_wait;
 
 pub use client::{ClientPage, PageRelease, WaitAnswer};
 pub use dispatcher::DispatcherPage;

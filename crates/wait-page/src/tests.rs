@@ -112,7 +112,7 @@ fn a_page_that_was_taken_away_or_sealed_by_its_client_is_refused() {
 fn a_client_of_another_version_refuses_the_page() {
     let new = NewPage::make().expect("a page");
     let client = ClientPage::open(new.memory()).expect("it is of this version");
-    client.words().service.version.store(2, SeqCst);
+    client.words().service.version.store(1, SeqCst);
     let refused = ClientPage::open(new.memory()).expect_err("another version");
     assert_eq!(refused.kind(), std::io::ErrorKind::Unsupported);
 }
@@ -237,7 +237,7 @@ fn the_layout_is_that_of_the_documents() {
     use crate::words::{ClientWords, ServiceWords, Words};
     use std::mem::offset_of;
 
-    assert_eq!((offset_of!(Words, service), offset_of!(Words, client)), (0, 64));
+    assert_eq!((offset_of!(Words, service), offset_of!(Words, client)), (0, 128));
     let service = [
         offset_of!(ServiceWords, version),
         offset_of!(ServiceWords, answered),
@@ -249,7 +249,9 @@ fn the_layout_is_that_of_the_documents() {
         offset_of!(ServiceWords, budget),
         offset_of!(ServiceWords, exhausted_at),
         offset_of!(ServiceWords, lost),
+        offset_of!(ServiceWords, waits_by),
+        offset_of!(ServiceWords, period),
     ];
-    assert_eq!(service, [0, 4, 8, 12, 16, 24, 32, 40, 48, 56]);
+    assert_eq!(service, [0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 60, 64]);
     assert_eq!((offset_of!(ClientWords, asked), offset_of!(ClientWords, asked_at)), (0, 8));
 }

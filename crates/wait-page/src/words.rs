@@ -3,7 +3,14 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Of the layout: a client of another one refuses the page.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// How a thread waits (`waits_by`): it sleeps on `answered`.
+pub const BY_PAGE: u32 = 0;
+/// By sched_yield; a late wait returns at once.
+pub const BY_YIELD: u32 = 1;
+/// By sched_yield; a release that overruns loses those that come meanwhile.
+pub const BY_YIELD_AND_SKIPS: u32 = 2;
 
 /// The page from its beginning. Times are CLOCK_MONOTONIC ns.
 #[derive(Debug, Default)]
@@ -24,6 +31,7 @@ pub struct ServiceWords {
     pub over: AtomicU32,
     /// Of the values below: odd while they change.
     pub sequence: AtomicU32,
+    /// The latest release; where the thread waits by sched_yield, the first one.
     pub number: AtomicU64,
     pub release: AtomicU64,
     pub deadline: AtomicU64,
@@ -32,9 +40,13 @@ pub struct ServiceWords {
     pub exhausted_at: AtomicU64,
     /// Releases lost so far, modulo 2^32.
     pub lost: AtomicU32,
+    /// One of the constants above.
+    pub waits_by: AtomicU32,
+    /// Where it waits by sched_yield, ns: releases follow the first one at this distance.
+    pub period: AtomicU64,
 }
 
-/// Written by the client.
+/// Written by the client; never read where the thread waits by sched_yield.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct ClientWords {
