@@ -110,7 +110,7 @@ fn host(args: &Run, set: &TaskSet) -> HostKind {
 /// The service, if one listens and takes the set: it may have the CPUs. Else the best host in this
 /// process. And why.
 fn best_host(args: &Run, set: &TaskSet) -> (HostKind, String) {
-    match Session::service_for(set, false, (args.overload, args.trace.is_some())) {
+    match Session::service_for(set, (args.overload, args.trace.is_some())) {
         Ok(why) => (HostKind::Service, why),
         Err(why_not) => {
             let (host, why) = Session::best_host(set);

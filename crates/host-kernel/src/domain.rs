@@ -32,6 +32,7 @@ use crate::gsi::KernelGsi;
 use crate::joining::{Joining, Members};
 use crate::lending::Lend;
 use crate::members;
+use crate::page_waits::PageWaits;
 use crate::policy_swap::{self, DomainSwap, Swapped};
 use crate::programs::Programs;
 use crate::reader::{Reader, RecordBatch, POLL_PERIOD};
@@ -172,6 +173,7 @@ fn live(
         rings,
         members,
         adding: Vec::new(),
+        pages: PageWaits::default(),
         events: Vec::new(),
         left: Vec::new(),
         handled: 0,
@@ -243,6 +245,7 @@ struct Domain<'a> {
     members: Members,
     /// Tasks that wait for a number.
     adding: Vec<NewTask>,
+    pages: PageWaits,
     events: Vec<KeyedEvent>,
     left: Vec<usize>,
     handled: u64,
@@ -281,7 +284,7 @@ impl Domain<'_> {
     }
 
     fn handle(&mut self, cause: &Event) -> Result<(), Diagnostic> {
-        let Domain { allocators, gsi, members, events, handled, .. } = self;
+        let Domain { allocators, gsi, members, pages, events, handled, .. } = self;
         *handled += 1;
         gsi.at(monotonic_ns());
         let channel = gsi.channel();
@@ -319,6 +322,9 @@ impl Domain<'_> {
                 _ => {}
             }
             let index = members.index_at(&event);
+            if let ReleaseEvent::Lost { count, .. } = event {
+                pages.lost(index, count);
+            }
             let all = [event].into_iter().chain(saturated);
             events.extend(all.map(|event| KeyedEvent { event, key, index }));
         });

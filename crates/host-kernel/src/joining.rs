@@ -7,6 +7,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{End, Refusal, TaskId};
 use punctual_policies::ReleaseEvent;
 use punctual_taskset::Overrun;
+use punctual_wait_page::SealedPage;
 
 use crate::abi::{ALONE, COOPERATES, IN_BACKGROUND, LATE};
 use crate::diagnostics::not_done_here;
@@ -41,6 +42,8 @@ pub(crate) struct Joining {
     /// Holds on to the process, whatever its number is given to.
     pub pidfd: Arc<OwnedFd>,
     pub overrun: Overrun,
+    /// Of a thread that waits for its releases.
+    pub page: Option<SealedPage>,
 }
 
 impl Joining {

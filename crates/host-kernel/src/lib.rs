@@ -37,6 +37,7 @@ mod lending;
 mod limits;
 pub mod machine;
 mod members;
+mod page_waits;
 mod periods;
 mod policy_swap;
 mod privilege;

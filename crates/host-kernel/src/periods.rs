@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use punctual_dispatcher::End;
 use punctual_policies::{NewRelease, PeriodBuilder, PeriodParams, ReleaseEvent};
 use punctual_taskset::{TaskChange, TaskSpec};
 use punctual_trace::kind::{self, event};
@@ -307,6 +308,10 @@ impl DomainPeriods {
                 task.periods.released(NewRelease { number, release, deadline, assigned });
             }
             ReleaseEvent::Ended { at, end, used, unused, extended, .. } => {
+                // Only a wait completes a job.
+                if end == End::Completed {
+                    task.periods.waits();
+                }
                 task.ended = Some(Ended { at, end: end.into(), used, unused, extended });
             }
             ReleaseEvent::Replenished { at, used, unused, .. } => {

@@ -18,6 +18,7 @@ use punctual_sys::pidfd;
 use punctual_sys::process::{reap, try_wait};
 use punctual_taskset::{Body, TaskSet, TaskSpec};
 use punctual_trace::TaskEnd;
+use punctual_wait_page::SealedPage;
 use punctual_workload::{Spinner, Work};
 
 use crate::abi::BUSY;
@@ -36,6 +37,8 @@ struct Process {
     pid: i32,
     pidfd: Arc<OwnedFd>,
     kind: Kind,
+    /// Of a thread that waits for its releases.
+    page: Option<SealedPage>,
     /// How it ended.
     ended: Option<TaskEnd>,
 }
@@ -63,6 +66,8 @@ pub enum AddedProgram {
         pid: i32,
         /// The thread.
         tid: i32,
+        /// By what it learns of its releases, if its sched_yield waits for the next one.
+        page: Option<SealedPage>,
     },
 }
 
@@ -177,8 +182,9 @@ impl Tasks {
                 }
                 Process::new(pid, pidfd, Kind::Adopted)
             }
-            AddedProgram::Thread { pid, tid } => {
-                Process::new(tid, adopted::check_thread(pid, tid, cpu)?, Kind::Thread)
+            AddedProgram::Thread { pid, tid, page } => {
+                let pidfd = adopted::check_thread(pid, tid, cpu)?;
+                Process { page, ..Process::new(tid, pidfd, Kind::Thread) }
             }
         };
         self.all.insert(index, process);
@@ -191,7 +197,7 @@ impl Tasks {
         Some(Joining {
             index,
             pid: process.pid,
-            cooperates: process.kind == Kind::Synthetic,
+            cooperates: process.kind == Kind::Synthetic || process.page.is_some(),
             threads: match process.kind {
                 Kind::Adopted => Threads::All,
                 Kind::Thread => Threads::Alone,
@@ -199,7 +205,13 @@ impl Tasks {
             },
             pidfd: process.pidfd.clone(),
             overrun: spec.overrun,
+            page: process.page.clone(),
         })
+    }
+
+    /// Whether it is a thread that learns of its releases by a page.
+    pub fn has_page(&self, index: usize) -> bool {
+        self.all.get(&index).is_some_and(|process| process.page.is_some())
     }
 
     /// Kills a command and its process group; nothing of what was not started here.
@@ -267,7 +279,7 @@ impl Tasks {
 
 impl Process {
     fn new(pid: i32, pidfd: OwnedFd, kind: Kind) -> Process {
-        Process { pid, pidfd: Arc::new(pidfd), kind, ended: None }
+        Process { pid, pidfd: Arc::new(pidfd), kind, page: None, ended: None }
     }
 }
 

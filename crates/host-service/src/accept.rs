@@ -60,14 +60,13 @@ pub fn accepts_options(overload: bool, trace: bool) -> Result<(), Diagnostic> {
     Err(Diagnostic::usage(refused, format!("leave out {option}, or use another host")))
 }
 
-/// Whether a service listens that is to execute a set; `threads`: with threads of this program
-/// that wait for their releases. Connecting to a socket of systemd's starts the service. Of the
-/// service's refusals, by which it may still decide, only those are foreseen that another host
-/// would not share.
+/// Whether a service listens that is to execute a set. Connecting to a socket of systemd's starts
+/// the service. Of the service's refusals, by which it may still decide, only those are foreseen
+/// that another host would not share.
 ///
 /// # Errors
 /// Why not, for people.
-pub fn takes(set: &TaskSet, threads: bool) -> Result<String, String> {
+pub fn takes(set: &TaskSet) -> Result<String, String> {
     accepts(set).map_err(|e| e.cause)?;
     let socket = punctual_service::socket();
     let mut client = match ServiceClient::connect(&socket) {
@@ -76,11 +75,6 @@ pub fn takes(set: &TaskSet, threads: bool) -> Result<String, String> {
         Err(e) => return Err(e.cause),
     };
     let status = client.status().map_err(|e| e.cause)?;
-    if threads && status.host != "user" {
-        return Err("punctuald schedules inside the kernel, where threads cannot wait for their \
-                    releases"
-            .to_owned());
-    }
     let mut nothing = None;
     for cpu in set.cpus() {
         match status.cpus.iter().find(|of| of.cpu == cpu) {

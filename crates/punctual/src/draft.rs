@@ -253,7 +253,7 @@ impl<P: DraftTarget> TaskDraft<P> {
         self.finish_program(Body::Pid(pid), Execution::AdoptedThread { pid, tid, page: None })
     }
 
-    /// The same for a thread that waits for its releases by `page`; on the user host only.
+    /// The same for a thread that waits for its releases by `page`.
     pub fn thread_with_page(self, (pid, tid): (i32, i32), page: &SealedPage) -> P::Output<TaskEnd> {
         let page = Some(page.clone());
         self.finish_program(Body::Pid(pid), Execution::AdoptedThread { pid, tid, page })

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use punctual_session::{Execution, HostKind, RunOptions, Session, TraceFiles};
+use punctual_session::{HostKind, RunOptions, Session, TraceFiles};
 use punctual_taskset::TaskSet;
 
 use crate::draft::{Declared, DraftContext};
@@ -76,13 +76,10 @@ impl Settings {
         if let Some(kind) = self.host.kind() {
             return kind;
         }
-        // Tasks of a set without any are the program's threads, most of all.
-        let is_thread = |task: &Declared| matches!(task.execution, Execution::Thread { .. });
-        let threads = tasks.is_empty() || tasks.iter().any(is_thread);
         let options = (self.overload, self.trace.is_some());
         let by_service = match tasks.iter().any(|task| task.handles_overruns) {
             true => Err("the service calls no overrun handlers".to_owned()),
-            false => Session::service_for(set, threads, options),
+            false => Session::service_for(set, options),
         };
         let (kind, note) = match by_service {
             Ok(why) => (HostKind::Service, format!("the service host: {why}")),

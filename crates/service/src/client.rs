@@ -104,8 +104,8 @@ impl ServiceClient {
     /// `request.tid`; the caller's number is [`thread_id`](punctual_sys::sched::thread_id).
     ///
     /// # Errors
-    /// As [`reserve`](ServiceClient::reserve); a request without a thread; the service's host is
-    /// the kernel host; no memory or descriptor.
+    /// As [`reserve`](ServiceClient::reserve); a request without a thread; no memory or
+    /// descriptor.
     pub fn reserve_thread(&mut self, request: &TaskRequest) -> Result<ReservedThread, Diagnostic> {
         let (reply, descriptors) = self.call_with("MakePage", json!({}))?;
         let PageReply { page_fd } = reply;

@@ -32,7 +32,7 @@ pub enum Execution {
         pid: i32,
         /// The thread.
         tid: i32,
-        /// By what it waits for its releases; on the user host only.
+        /// By what it waits for its releases.
         page: Option<SealedPage>,
     },
     /// A program with its arguments, which need not be UTF-8.

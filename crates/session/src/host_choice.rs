@@ -67,17 +67,13 @@ pub fn service_accepts(overload: bool, trace: bool) -> Result<(), Diagnostic> {
 }
 
 impl Session {
-    /// Whether a service listens that takes the set with these options; `threads`: with threads of
-    /// this program. Why, or why not, for people.
+    /// Whether a service listens that takes the set with these options. Why, or why not, for
+    /// people.
     ///
     /// # Errors
     /// Why not.
-    pub fn service_for(
-        set: &TaskSet,
-        threads: bool,
-        (overload, trace): (bool, bool),
-    ) -> Result<String, String> {
+    pub fn service_for(set: &TaskSet, (overload, trace): (bool, bool)) -> Result<String, String> {
         service_accepts(overload, trace).map_err(|e| e.cause)?;
-        punctual_host_service::takes(set, threads)
+        punctual_host_service::takes(set)
     }
 }

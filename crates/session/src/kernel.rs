@@ -46,12 +46,9 @@ impl Driver for KernelDriver {
     fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
         let program = match (execution, &spec.body) {
             (Execution::Command(argv), _) => AddedProgram::Command(argv),
-            (Execution::AdoptedThread { page: Some(_), .. }, _) => {
-                let cause = "inside the kernel no thread of another program waits for its releases";
-                let help = "use the user host (punctual serve --host user), or no page";
-                return Err(Diagnostic::usage(cause, help).of_task(&spec.name));
+            (Execution::AdoptedThread { pid, tid, page }, _) => {
+                AddedProgram::Thread { pid, tid, page }
             }
-            (Execution::AdoptedThread { pid, tid, .. }, _) => AddedProgram::Thread { pid, tid },
             (Execution::AsDeclared, Body::Pid(pid)) => AddedProgram::Process(*pid),
             (Execution::AsDeclared, Body::Command(argv)) => {
                 AddedProgram::Command(argv.iter().map(Into::into).collect())

@@ -38,6 +38,7 @@ pub fn attack(attack: &str, socket: &str) {
         let attacker = reserve(&socket);
         match attack.as_str() {
             "asks" => attacker.ask_without_end(),
+            "yields" => yield_without_end(),
             "executes" => attacker.execute_while_it_waits(),
             "garbage" => attacker.write_garbage(),
             "unmaps" => attacker.unmap(),
@@ -85,6 +86,14 @@ fn reserve(socket: &str) -> Attacker {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::process::exit(98);
+}
+
+/// Inside the kernel each is a wait.
+fn yield_without_end() {
+    let end = Instant::now() + LIFE;
+    while Instant::now() < end {
+        std::thread::yield_now();
+    }
 }
 
 impl Attacker {

@@ -140,7 +140,7 @@ fn serve(socket: &str, config: &str) -> Running {
 }
 
 /// What schedules the reservations: the tests are the same.
-fn host() -> String {
+pub fn host() -> String {
     std::env::var("PUNCTUAL_SERVICE_HOST").unwrap_or("user".into())
 }
 

@@ -67,7 +67,12 @@ impl Domain<'_> {
             .begin(gsi, origin)
             .and_then(|()| allocators.add_other(gsi, members.slot(task), task, spec));
         let refused = match added {
-            Ok(()) if self.allocates || !allocators.asks_policies() => return Ok(()),
+            Ok(()) if self.allocates || !allocators.asks_policies() => {
+                if let Some(joining) = members.of(task) {
+                    self.pages.add(joining, spec, origin);
+                }
+                return Ok(());
+            }
             Ok(()) => Diagnostic::usage(
                 "its releases would need a thread in user space, and the run was started with \
                  policies inside the kernel alone",
@@ -92,6 +97,8 @@ impl Domain<'_> {
             self.adding.retain(|new| new.joining.index != index);
             return Ok(());
         };
+        // Before the thread executes as an ordinary one.
+        self.pages.remove(index);
         self.drain_events()?;
         if retires {
             // Refused where its last thread has just left.
@@ -111,6 +118,7 @@ impl Domain<'_> {
     pub(super) fn change(&mut self, index: usize, change: &TaskChange) {
         if let Some(task) = self.members.number(index) {
             let _ = self.allocators.change(&mut self.gsi, task, change);
+            self.pages.change(index, change);
         }
     }
 }

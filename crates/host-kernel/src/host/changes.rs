@@ -8,7 +8,7 @@ use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{TaskChange, TaskSpec};
 
 use super::{AddedProgram, KernelHost, LEAD, PATIENCE};
-use crate::diagnostics::not_done_here;
+use crate::diagnostics::{not_done_here, OTHERS};
 use crate::domain::{Command, NewTask};
 use crate::limits;
 
@@ -76,12 +76,18 @@ impl KernelHost {
     /// its policy is one of the dispatcher's reservations (`edf`, `rm`, `dm`, `fp`).
     ///
     /// # Errors
-    /// A period that is too long for this host.
+    /// A period that is too long for this host; another one for a thread that learns of its
+    /// releases by a page.
     pub fn change(&mut self, index: usize, change: &TaskChange) -> Result<(), Diagnostic> {
         let Some(spec) = self.state.spec(index) else { return Ok(()) };
         let (mut changed, domain) = (spec.clone(), spec.domain.0);
         change.apply(&mut changed);
         limits::waits(&changed, self.set.duration)?;
+        let has_page = self.tasks.as_ref().is_some_and(|tasks| tasks.has_page(index));
+        if has_page && changed.period != spec.period {
+            let cause = "a thread that waits for its releases keeps its period inside the kernel";
+            return Err(Diagnostic::usage(cause, OTHERS).of_task(&spec.name));
+        }
         self.state.change(index, change);
         self.send(domain, Command::Change(index, *change));
         Ok(())

@@ -142,6 +142,22 @@ fn a_period_has_what_was_executed_until_the_next_and_when_it_began() {
 }
 
 #[test]
+fn a_thread_that_has_waited_for_a_release_overruns_where_its_job_expires() {
+    let set = set("{ spin = \"forever\" }");
+    let part = |n: u64, end, at| {
+        (vec![record(RELEASED, n * 10 * MS + 2_000, n)], vec![released(n), over(n, end, at)])
+    };
+    let parts = [
+        part(0, End::Expired, 10 * MS),
+        part(1, End::Completed, 11 * MS),
+        part(2, End::Expired, 30 * MS),
+    ];
+    let (periods, _) = periods_of(&set, &parts);
+    let overruns: Vec<bool> = periods.iter().map(|period| period.overrun).collect();
+    assert_eq!(overruns, [false, false, true]);
+}
+
+#[test]
 fn who_was_not_selected_at_once_is_no_measure_of_lateness() {
     let set = set("{ spin = \"1ms\" }");
     let mut records = usual(0);
