@@ -74,6 +74,16 @@ fn start(cpu: &Cpu, victim: &Victim, round: u64, scratch: &Scratch) -> Running {
     Running::start(&["run", &file, "--quiet"])
 }
 
+/// Cleans up after one that was killed before it had a guardian; whether that was so.
+pub fn clean_if_no_guardian_yet(pid: i32) -> bool {
+    let early = no_guardian_yet(pid);
+    if early {
+        let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
+        clean();
+    }
+    early
+}
+
 /// Killed before it had a guardian it may leave a journal, which says that nothing was changed yet.
 fn no_guardian_yet(pid: i32) -> bool {
     !journals_of(pid).is_empty() && groups_of(pid).is_empty() && {
@@ -95,11 +105,7 @@ fn punctual_killed_at_any_instant_leaves_nothing() {
         std::thread::sleep(Duration::from_micros(random.below(250_000)));
         let pid = punctual.pid();
         kill(pid, libc::SIGKILL);
-        if no_guardian_yet(pid) {
-            early += 1;
-            let _one = CLEANING.lock().unwrap_or_else(PoisonError::into_inner);
-            clean();
-        }
+        early += u32::from(clean_if_no_guardian_yet(pid));
         assert_nothing_left(pid, &punctual.mark, &[cpu.0]);
         punctual.reap();
     });

@@ -11,6 +11,7 @@ use punctual_service::{ServiceClient, TaskEvent, TaskRequest};
 use punctual_sys::fd_passing;
 use serde_json::{json, Value};
 
+use crate::kills::clean_if_no_guardian_yet;
 use crate::machine::{permitted_cpu, rounds, wait_for_cpu, Random};
 use crate::privileges::UNPRIVILEGED;
 use crate::process::{cgroup_of, eventually, kill, marked};
@@ -331,6 +332,9 @@ fn nothing_stays_behind_whichever_is_killed_and_when() {
         for victim in &victims {
             eventually("it is as before", || victim.is_as_before());
             victim.assert_runs();
+        }
+        if clean_if_no_guardian_yet(pid) {
+            println!("it had no guardian yet");
         }
         assert_nothing_left(pid, &mark, &[]);
         // The other one ends in good order, whether it serves or could not take over.
