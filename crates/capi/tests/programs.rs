@@ -98,7 +98,7 @@ fn passes_with(compiler: &str, source: &str, beside: &dyn Fn() -> Option<Service
     }
 }
 
-/// Names the folder of a service to the process that is to be it.
+/// Has the folder of the service in the environment of its process.
 const SERVICE_FOLDER: &str = "PUNCTUAL_TEST_SERVICE";
 
 /// A service in a process of its own, by the user host.

@@ -25,8 +25,8 @@ const IN_ALL: usize = 1024;
 /// Stack of a connection's thread, bytes; what is not touched takes no memory.
 const STACK: usize = 512 << 10;
 
-/// How long a call may go on when calls are to pause; then its connection is closed. Longer than an
-/// answer may wait for a client that reads.
+/// Longest time for a call to complete when calls are to pause; after that its connection is
+/// closed. Longer than an answer may wait for a client that reads.
 const CALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// The connections.
@@ -152,7 +152,7 @@ impl Clients {
     }
 
     /// Waits until no client's call is under way, and has further ones wait. A connection whose
-    /// call goes on for too long is closed.
+    /// call takes too long is closed.
     pub fn pause(&self) -> Vec<PausedClient> {
         let mut state = self.state();
         state.phase = Phase::Paused;

@@ -52,8 +52,8 @@ pub enum ServiceEnd {
 /// Varlink, and with the reason for the host, if it was chosen here.
 ///
 /// # Errors
-/// The configuration is wrong; no socket can be made; another service listens there; the service
-/// that is to be replaced does not run, or is of another version.
+/// The configuration is wrong; no socket can be made; another service listens there; there is
+/// no service to replace, or it is of another version.
 pub fn serve(
     options: &ServeOptions,
     ready: impl FnOnce(Option<&Path>, &Arc<Reservations>, Option<String>),

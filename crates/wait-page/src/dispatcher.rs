@@ -22,7 +22,7 @@ pub struct DispatcherPage {
     answered: u32,
     lost: u32,
     sequence: u32,
-    /// The client is to be woken.
+    /// The next call of `wake` wakes the client.
     wakes: bool,
 }
 

@@ -8,11 +8,27 @@ use punctual_sys::sched::pin;
 use punctual_test_support::LIVENESS;
 
 use crate::bounded::{end_all, end_within};
+use crate::machine::{permitted_cpu, Cpu, Need};
 use crate::privileges::{open_folder, UNPRIVILEGED};
 use crate::process::{attributes, eventually, threads_of};
 use crate::punctual::{adversarial, Scratch};
-use crate::service::Service;
+use crate::service::{Service, SERVICE_NEEDS};
 use crate::system_bus::SystemBus;
+
+/// A CPU, a system bus, and a service with this configuration that has the name of RealtimeKit on
+/// it; `None` where these programs, or what else that needs, are not there.
+pub fn service_on_bus(
+    programs: &[&'static str],
+    configuration: &str,
+) -> Option<(Cpu, SystemBus, Service)> {
+    let tools = ["dbus-daemon", "dbus-send", "prlimit"].iter().chain(programs);
+    let needs: Vec<Need> = SERVICE_NEEDS.into_iter().chain(tools.map(|t| Need::Tool(t))).collect();
+    let cpu = permitted_cpu(&needs)?;
+    let bus = SystemBus::start();
+    let service = Service::on_bus(cpu.0, configuration, &bus.address());
+    eventually("it has the name", || bus.owner() == Some(service.running.pid()));
+    Some((cpu, bus, service))
+}
 
 /// A session of an ordinary user, which ends with this.
 pub struct AudioSession<'a> {

@@ -1,22 +1,18 @@
 //! Debian's jackd asks no RealtimeKit, also with `-R`; it gets a reservation as a whole, and its
 //! clients are served beside a CPU-bound process.
 
-use crate::audio_session::AudioSession;
-use crate::machine::{permitted_cpu, Need};
+use crate::audio_session::{service_on_bus, AudioSession};
 use crate::privileges::UNPRIVILEGED;
 use crate::process::{eventually, kill};
 use crate::punctual::new_mark;
-use crate::service::{Service, SERVICE_NEEDS};
-use crate::system_bus::SystemBus;
 
 #[test]
 fn jackd_asks_for_nothing_and_serves_its_clients_in_a_reservation_of_its_own() {
-    let tools = ["dbus-daemon", "dbus-send", "prlimit", "jackd", "jack_lsp", "jack_rec"];
-    let needs: Vec<Need> = SERVICE_NEEDS.into_iter().chain(tools.map(Need::Tool)).collect();
-    let Some(cpu) = permitted_cpu(&needs) else { return };
-    let bus = SystemBus::start();
-    let service = Service::on_bus(cpu.0, "[realtime_kit]\n", &bus.address());
-    eventually("it has the name", || bus.owner() == Some(service.running.pid()));
+    let Some((cpu, bus, service)) =
+        service_on_bus(&["jackd", "jack_lsp", "jack_rec"], "[realtime_kit]\n")
+    else {
+        return;
+    };
     let reserved = || {
         let reservations = service.client().status().expect("it serves").reservations;
         reservations.iter().map(|r| (r.pid, r.budget_ns)).collect::<Vec<_>>()

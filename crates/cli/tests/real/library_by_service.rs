@@ -1,7 +1,7 @@
 //! The library's tasks by the service: programs of ordinary users, and of root, have their threads,
 //! commands and processes scheduled by punctuald (library_roles.rs).
 
-use crate::adversarial::library_roles::ready_file;
+use crate::adversarial::library_roles::library_end_roles::ready_file;
 use crate::machine::{permitted_cpu, wait_for_cpu};
 use crate::privileges::UNPRIVILEGED;
 use crate::process::{eventually, kill};

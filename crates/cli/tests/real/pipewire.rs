@@ -1,11 +1,8 @@
 //! PipeWire, unmodified and unprivileged, asks the service in RealtimeKit's place, and plays beside
 //! a CPU-bound process.
 
-use crate::audio_session::{await_reservation, AudioSession};
-use crate::machine::{permitted_cpu, Need};
+use crate::audio_session::{await_reservation, service_on_bus, AudioSession};
 use crate::process::{attributes, eventually};
-use crate::service::{Service, SERVICE_NEEDS};
-use crate::system_bus::SystemBus;
 
 const SINK: &str = r#"context.objects = [ {
 	factory = adapter
@@ -20,13 +17,13 @@ const SINK: &str = r#"context.objects = [ {
 
 #[test]
 fn pipewire_gets_reservations_and_plays_beside_a_cpu_bound_process() {
-    let tools = ["dbus-daemon", "dbus-send", "prlimit", "pipewire", "wireplumber", "pw-cat"];
-    let needs: Vec<Need> = SERVICE_NEEDS.into_iter().chain(tools.map(Need::Tool)).collect();
-    let Some(cpu) = permitted_cpu(&needs) else { return };
-    let bus = SystemBus::start();
     // A twentieth of the CPU for each of six threads: the user's share is 30 %.
-    let service = Service::on_bus(cpu.0, "[realtime_kit]\nperiod = \"20ms\"\n", &bus.address());
-    eventually("it has the name", || bus.owner() == Some(service.running.pid()));
+    let Some((cpu, bus, service)) = service_on_bus(
+        &["pipewire", "wireplumber", "pw-cat"],
+        "[realtime_kit]\nperiod = \"20ms\"\n",
+    ) else {
+        return;
+    };
 
     let mut session = AudioSession::new(&bus);
     session.configure("pipewire/pipewire.conf.d/sink.conf", SINK);

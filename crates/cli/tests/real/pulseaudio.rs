@@ -1,11 +1,8 @@
 //! PulseAudio, unmodified and unprivileged, asks the service in RealtimeKit's place, and plays
 //! beside a CPU-bound process.
 
-use crate::audio_session::{await_reservation, AudioSession};
-use crate::machine::{permitted_cpu, Need};
+use crate::audio_session::{await_reservation, service_on_bus, AudioSession};
 use crate::process::{attributes, eventually};
-use crate::service::{Service, SERVICE_NEEDS};
-use crate::system_bus::SystemBus;
 
 /// A socket for players, then a sink that paces them as a sound card does.
 const SERVER: &[&str] = &[
@@ -20,12 +17,11 @@ const SERVER: &[&str] = &[
 
 #[test]
 fn pulseaudio_gets_a_reservation_and_plays_beside_a_cpu_bound_process() {
-    let tools = ["dbus-daemon", "dbus-send", "prlimit", "pulseaudio", "paplay"];
-    let needs: Vec<Need> = SERVICE_NEEDS.into_iter().chain(tools.map(Need::Tool)).collect();
-    let Some(cpu) = permitted_cpu(&needs) else { return };
-    let bus = SystemBus::start();
-    let service = Service::on_bus(cpu.0, "[realtime_kit]\nperiod = \"20ms\"\n", &bus.address());
-    eventually("it has the name", || bus.owner() == Some(service.running.pid()));
+    let Some((cpu, bus, service)) =
+        service_on_bus(&["pulseaudio", "paplay"], "[realtime_kit]\nperiod = \"20ms\"\n")
+    else {
+        return;
+    };
 
     let mut session = AudioSession::new(&bus);
     session.start_load(cpu.0);
@@ -35,7 +31,7 @@ fn pulseaudio_gets_a_reservation_and_plays_beside_a_cpu_bound_process() {
     let nice = |pid| attributes(pid).map(|a| a.nice);
     eventually("the server has its nice level", || nice(server) == Some(-11));
 
-    // Beside a player that goes on, another plays to its end.
+    // One program plays for ten minutes; another one, beside it, plays to its end.
     let (long, short) = (session.silence(600), session.silence(1));
     session.start(&["paplay", &long]);
     session.start(&["paplay", &short]);

@@ -52,7 +52,7 @@ impl Systemd {
             let Ok((n, fds)) = fd_passing::receive_message(&reports, &mut text) else { return };
             let text = String::from_utf8_lossy(&text[..n]).into_owned();
             if text.contains("BARRIER=1") {
-                // Closing it tells the service that everything before was read.
+                // The service waits until this descriptor is closed: all before it was received.
                 drop(fds);
             } else if sender.send((text, fds)).is_err() {
                 return;
