@@ -31,7 +31,7 @@ use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
 use crate::stuck_policy;
-use crate::task_control::{Request, TaskControl};
+use crate::task_control::Request;
 use crate::trace::RecordSender;
 
 /// An event that comes this much after its time marks the periods whose budgets it may have
@@ -99,8 +99,6 @@ pub struct Engine {
 pub(crate) struct Cpu {
     /// The unparked, best first, as last decided.
     pub(crate) ranked: Vec<u32>,
-    /// No ready job waits for a place among them.
-    pub(crate) all_ranked: bool,
     /// Since the last event, ns: time that the ranked tasks could execute in.
     pub(crate) available: u64,
     /// When the engine last went to sleep.
@@ -123,7 +121,7 @@ impl Engine {
         let mut members = Vec::with_capacity(limit);
         members.resize_with(limit, || None);
         let ranked = Vec::with_capacity(limit.max(UNPARKED) + 1);
-        let cpu = Cpu { ranked, all_ranked: false, available: 0, slept_at: clock::monotonic_ns() };
+        let cpu = Cpu { ranked, available: 0, slept_at: clock::monotonic_ns() };
         Engine {
             dispatcher,
             allocators,
@@ -225,7 +223,6 @@ impl Engine {
 
     fn instant(&mut self, now: u64, late: u64) {
         let handed_over_to = self.withdraw_direct(now);
-        self.forbid_silence();
         self.find_page_waits();
         self.charge(now, late, handed_over_to.is_some());
         if let Some(waiter) = handed_over_to {
@@ -252,7 +249,6 @@ impl Engine {
         self.post_freezer_requests();
         self.retain_moving();
         self.permit_direct();
-        self.permit_silence();
         if let Some(trace) = &mut self.trace {
             trace.send_new(&self.dispatcher);
         }
@@ -266,7 +262,7 @@ impl Engine {
     pub(crate) fn charge(&mut self, now: u64, late: u64, all: bool) {
         let Engine { dispatcher, allocators, members, moving, cpu, doorbell, lent, .. } = self;
         let (granularity, pages) = (self.granularity, &self.pages);
-        let Cpu { ranked, available, slept_at, .. } = cpu;
+        let Cpu { ranked, available, slept_at } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
         let mut through = false;
@@ -313,8 +309,8 @@ impl Engine {
             // A program whose freezer was not written yet could not execute: it did not suspend
             // itself.
             let held = m.held_until(*slept_at + SWITCHING, now);
-            // It has completed, at a time that is not known here: it was not suspended.
-            let waits = pages.has(i) || m.control().is_some_and(TaskControl::has_asked_to_wait);
+            // It has completed, at a time that is not known: it was not suspended.
+            let waits = pages.has(i);
             let charged = match held {
                 _ if waits => 0,
                 Some(until) => {

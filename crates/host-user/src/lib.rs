@@ -38,7 +38,6 @@ mod reports;
 mod sched;
 mod self_suspension;
 mod signal;
-mod silent_waits;
 mod start;
 mod stats;
 mod stuck_policy;

@@ -98,8 +98,6 @@ pub struct TaskControl {
     answer: AtomicU32,
     /// What it may hand over by itself.
     pub permission: Permission,
-    /// Its wait for the next release may be found at the dispatcher's next event.
-    pub waits_silently: AtomicBool,
     /// Of the mutexes that it holds.
     pub ceilings: HeldCeilings,
     pub suspension: Arc<Suspension>,
@@ -135,7 +133,6 @@ impl TaskControl {
             timed_out: AtomicBool::new(false),
             answer: AtomicU32::new(Answer::Waits as u32),
             permission: Permission::default(),
-            waits_silently: AtomicBool::new(false),
             ceilings: HeldCeilings::default(),
             suspension: Arc::new(Suspension::new(doorbell.clone())),
             overrun_handler: OnceLock::new(),
@@ -161,11 +158,6 @@ impl TaskControl {
             _ => Request::Nothing,
         };
         (request, next)
-    }
-
-    /// It waits for its next release, and the dispatcher has not taken that request yet.
-    pub fn has_asked_to_wait(&self) -> bool {
-        self.request.load(SeqCst) == Request::Wait as u32
     }
 
     /// The thread may read its answer (the gate is as it should be).

@@ -38,21 +38,15 @@ impl TaskControl {
             return;
         }
         self.done.store(clock::monotonic_ns(), Release);
-        self.stand_in_gate(|| {
-            self.post(Request::Wait);
-            // Looked at last: at an event in between the dispatcher took the request, or it does
-            // not permit silence any more.
-            if !self.waits_silently.load(SeqCst) {
-                self.ring_for_answer();
-            }
-        });
+        self.stand_in_gate(Request::Wait);
     }
 
-    /// Closes its own gate, sends a request, and stands in the gate until the dispatcher opens it.
-    fn stand_in_gate(&self, send: impl FnOnce()) {
+    /// Closes its own gate, sends the request, and stands in the gate until the dispatcher opens
+    /// it.
+    fn stand_in_gate(&self, request: Request) {
         self.inside.store(1, SeqCst);
         self.gate.store(CLOSED, SeqCst);
-        send();
+        self.send_request(request);
         if self.detached.load(SeqCst) {
             self.gate.store(OPEN, SeqCst);
         }
@@ -128,9 +122,7 @@ impl TaskControl {
     /// it was not.
     fn await_answer(&self, request: Request) -> Option<Answer> {
         self.answer.store(Answer::Waits as u32, SeqCst);
-        self.stand_in_gate(|| {
-            self.send_request(request);
-        });
+        self.stand_in_gate(request);
         loop {
             match self.answer.swap(Answer::Waits as u32, SeqCst) {
                 1 => return Some(Answer::Granted),
@@ -175,34 +167,21 @@ impl TaskControl {
         self.send_request(Request::Unlock)
     }
 
-    /// Sends a request and waits for its answer; false: the dispatcher ended without one.
+    /// Sends a request and waits for its answer; false: the dispatcher ended without one. The
+    /// dispatcher has a higher priority on the same CPU and answers before `ring` returns; the loop
+    /// is for a thread that was moved away.
     fn send_request(&self, request: Request) -> bool {
-        self.post(request);
-        self.ring_for_answer()
-    }
-
-    /// Puts a request where the dispatcher finds it at its next event.
-    fn post(&self, request: Request) {
         self.request.store(request as u32, SeqCst);
         self.doorbell.push(self);
-    }
-
-    /// Makes that event now, and waits for the answer; false: the dispatcher ended without one. It
-    /// has a higher priority on the same CPU and answers before `ring` returns; the loop is for a
-    /// thread that was moved away.
-    fn ring_for_answer(&self) -> bool {
         self.doorbell.ring();
-        loop {
-            let request = self.request.load(SeqCst);
-            if request == 0 {
-                return true;
-            }
+        while self.request.load(SeqCst) != 0 {
             if self.detached.load(SeqCst) {
                 // It may have answered last of all.
                 return self.request.load(SeqCst) == 0;
             }
-            futex::wait(&self.request, request, clock::monotonic_ns() + 1_000_000);
+            futex::wait(&self.request, request as u32, clock::monotonic_ns() + 1_000_000);
         }
+        true
     }
 
     /// The thread is at its end.
