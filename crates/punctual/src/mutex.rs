@@ -87,6 +87,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// Waiting would never end; a task of another CPU holds it; it is poisoned, and not locked; the
     /// task may not lock it because of its ceiling, or because the service schedules it.
+    #[inline]
     pub fn lock<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
         self.lock_until_ns(task, u64::MAX)
     }
@@ -96,6 +97,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and those of [`lock`](Self::lock).
+    #[inline]
     pub fn lock_until<'a>(
         &'a self,
         task: &'a Task<'_>,
@@ -104,6 +106,7 @@ impl<T: ?Sized> Mutex<T> {
         self.lock_until_ns(task, until.as_nanos())
     }
 
+    #[inline]
     fn lock_until_ns<'a>(
         &'a self,
         task: &'a Task<'_>,
@@ -129,6 +132,7 @@ impl<T: ?Sized> Mutex<T> {
 
     /// Locks it, if no task holds it, it is not poisoned, its ceiling permits that, and the service
     /// does not schedule the task. Real-time safe.
+    #[inline]
     pub fn try_lock<'a>(&'a self, task: &'a Task<'_>) -> Option<MutexGuard<'a, T>> {
         let task = task.thread().ok()?;
         let consistent = self.raw.try_lock(task).ok()??;
@@ -147,6 +151,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// The task has locked it.
+    #[inline]
     fn guard<'a>(&'a self, task: &'a ThreadTask) -> MutexGuard<'a, T> {
         let panicking = std::thread::panicking();
         MutexGuard { mutex: self, task, panicking, _of_this_thread: PhantomData }
@@ -188,6 +193,7 @@ unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         // SAFETY: this task holds the mutex.
         unsafe { &*self.mutex.data.get() }
@@ -195,6 +201,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
         unsafe { &mut *self.mutex.data.get() }
@@ -202,6 +209,7 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 }
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         if !self.panicking && std::thread::panicking() {
             self.mutex.raw.poison();
