@@ -75,6 +75,9 @@ struct Args {
     /// Sends back what comes over the FIFOs of this folder, on the CPU of --cpu, for 30 s at most.
     #[arg(long, hide = true, value_name = "FOLDER")]
     echo: Option<PathBuf>,
+    /// Prints the numbers of so many threads, which sleep until its input ends.
+    #[arg(long, hide = true, value_name = "COUNT")]
+    threads: Option<usize>,
 }
 
 #[derive(Clone, Copy, ValueEnum, PartialEq, Eq, Debug)]
@@ -180,6 +183,9 @@ fn main() -> ExitCode {
     }
     if let Some(folder) = &args.echo {
         return exit_code(fifo::echo(folder, args.cpu.unwrap_or(0)));
+    }
+    if let Some(count) = args.threads {
+        return exit_code(service::threads(count));
     }
     if args.baselines || args.load || args.burst.is_some() {
         return in_guest(&args);

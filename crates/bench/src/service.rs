@@ -5,16 +5,16 @@ use crate::{tools, Bench, Failure, Part, Verdict};
 use punctual_service::{ServiceClient, TaskRequest};
 use punctual_sys::sched::thread_id;
 use serde_json::json;
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 /// Of the reservations that are there, and the one that is added: all fit on one CPU.
 const PERIOD_NS: u64 = 20_000_000_000;
 const BUDGET_NS: u64 = 1_000_000;
 const RESERVATIONS: usize = 1_000;
-/// Of one call: a message has 64 KiB at most.
-const OF_ONE_CALL: usize = 100;
+/// The most of one call.
+const OF_ONE_CALL: usize = 64;
 const IDLE: Duration = Duration::from_secs(10);
 
 /// A service of its own, which ends with this.
@@ -77,41 +77,64 @@ impl Drop for Service {
     }
 }
 
-/// Threads of this process that sleep until this is dropped.
+/// A process of threads that sleep until this is dropped. The service adopts none of a process that
+/// started it, as this one did.
 struct SleepingThreads {
+    process: Child,
     tids: Vec<i32>,
-    /// Their end.
-    _end: mpsc::SyncSender<()>,
 }
 
 impl SleepingThreads {
     fn start(count: usize) -> Result<SleepingThreads, Failure> {
-        let (end, over) = mpsc::sync_channel::<()>(0);
-        let over = std::sync::Arc::new(std::sync::Mutex::new(over));
-        let (numbers, received) = mpsc::channel();
-        for _ in 0..count {
-            let (numbers, over) = (numbers.clone(), over.clone());
-            std::thread::Builder::new().stack_size(64 << 10).spawn(move || {
-                let _ = numbers.send(thread_id());
-                let _ = over.lock().map(|over| over.recv());
-            })?;
-        }
-        Ok(SleepingThreads { tids: received.into_iter().take(count).collect(), _end: end })
+        let mut process = Command::new(std::env::current_exe()?)
+            .args(["--threads", &count.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let output = process.stdout.take().ok_or("it has no output")?;
+        let numbers = BufReader::new(output).lines().take(count);
+        let tids = numbers.map(|line| Ok(line?.parse()?)).collect::<Result<_, Failure>>()?;
+        Ok(SleepingThreads { process, tids })
+    }
+
+    fn request(&self, tid: i32) -> TaskRequest {
+        let name = format!("t{tid}");
+        let pid = self.process.id() as i32;
+        TaskRequest { tid: Some(tid), ..TaskRequest::new(&name, pid, PERIOD_NS, BUDGET_NS) }
     }
 }
 
-fn request(tid: i32) -> TaskRequest {
-    let pid = std::process::id() as i32;
-    let name = format!("t{tid}");
-    TaskRequest { tid: Some(tid), ..TaskRequest::new(&name, pid, PERIOD_NS, BUDGET_NS) }
+impl Drop for SleepingThreads {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
+
+/// The process of [`SleepingThreads`]: prints the numbers of its threads, and ends with its input.
+pub fn threads(count: usize) -> Result<(), Failure> {
+    for _ in 0..count {
+        std::thread::Builder::new().stack_size(64 << 10).spawn(|| {
+            println!("{}", thread_id());
+            loop {
+                std::thread::park();
+            }
+        })?;
+    }
+    std::io::stdin().lines().for_each(drop);
+    Ok(())
 }
 
 /// What a client waits for one more reservation, ns.
-fn one_more(client: &mut ServiceClient, tid: i32, times: usize) -> Result<Spread, Failure> {
+fn one_more(
+    client: &mut ServiceClient,
+    request: &TaskRequest,
+    times: usize,
+) -> Result<Spread, Failure> {
     let mut took = Vec::new();
     for _ in 0..times {
         let begun = Instant::now();
-        let made = client.reserve(&[request(tid)])?;
+        let made = client.reserve(std::slice::from_ref(request))?;
         took.push(begun.elapsed().as_nanos() as f64);
         for info in made {
             client.release(info.id)?;
@@ -132,13 +155,14 @@ pub fn measure(bench: &Bench) -> Result<Part, Failure> {
     let idle = (service.wake_ups()? - before) as f64 / IDLE.as_secs_f64();
     let sleeping = SleepingThreads::start(RESERVATIONS + 1)?;
     let (last, others) = sleeping.tids.split_last().ok_or("no threads")?;
+    let last = sleeping.request(*last);
     let mut client = service.client()?;
-    let alone = tools::patiently(|| one_more(&mut client, *last, times))?;
+    let alone = tools::patiently(|| one_more(&mut client, &last, times))?;
     for some in others.chunks(OF_ONE_CALL) {
-        let requests: Vec<_> = some.iter().map(|tid| request(*tid)).collect();
+        let requests: Vec<_> = some.iter().map(|tid| sleeping.request(*tid)).collect();
         tools::patiently(|| Ok(client.reserve(&requests)?))?;
     }
-    let among = one_more(&mut client, *last, times)?;
+    let among = one_more(&mut client, &last, times)?;
     tools::progress("");
     println!("The service");
     println!("  one reservation, no other, us                    {}", alone.show(1e3, 0));
