@@ -228,7 +228,7 @@ pub fn set(tid: i32, policy: i32, priority: i32) -> io::Result<()> {
     unless_it_clears_the_flag(set(policy), || set(policy | RESET_ON_FORK))
 }
 
-/// A set of CPUs of any size, 64 to a word.
+/// A set of CPUs of any size, 64 to a word; the last word is not 0, so that equal sets compare so.
 pub type Mask = Vec<u64>;
 
 /// As many as any kernel is built for.
@@ -237,14 +237,14 @@ const MOST_WORDS: usize = 128;
 /// The CPUs that a thread may use.
 pub fn affinity(tid: i32) -> io::Result<Mask> {
     let mut words = vec![0u64; MOST_WORDS];
+    let length = words.len() * 8;
     // SAFETY: the kernel writes at most the given number of bytes into `words`.
-    let n = unsafe {
-        libc::syscall(libc::SYS_sched_getaffinity, tid, words.len() * 8, words.as_mut_ptr())
-    };
-    if n < 0 {
+    if unsafe { libc::syscall(libc::SYS_sched_getaffinity, tid, length, words.as_mut_ptr()) } < 0 {
         return Err(io::Error::last_os_error());
     }
-    words.truncate((n as usize).div_ceil(8));
+    // The kernel returns as many words as it was built, or started, for.
+    let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+    words.truncate(used);
     Ok(words)
 }
 

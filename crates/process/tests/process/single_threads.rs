@@ -1,5 +1,6 @@
 //! Threads of other processes that are adopted alone.
 
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -54,4 +55,39 @@ fn children_of_a_thread_whose_level_changes_in_the_middle_of_a_fork_are_ordinary
     finish(&journal);
     assert!(seen > 0, "it forked nothing");
     assert!(escaped.is_empty(), "real-time: {escaped:?}");
+}
+
+/// The kernel reports as many words of CPUs as it was built for, and a set of one CPU has fewer.
+#[test]
+fn threads_that_an_adopted_thread_created_regain_all_its_cpus() {
+    let _alone = alone();
+    let Some((journal, _)) = setup(false) else { return };
+    // Its second line is read once it is adopted: then it creates a thread, and sleeps.
+    let mut python = Command::new("python3");
+    let program = "import sys, threading, time\n\
+        print(flush=True)\n\
+        sys.stdin.readline()\n\
+        threading.Thread(target=time.sleep, args=[60], daemon=True).start()\n\
+        print(flush=True)\n\
+        time.sleep(60)";
+    python.args(["-c", program]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut creator = python.spawn().unwrap();
+    let pid = creator.id() as i32;
+    let mut output = BufReader::new(creator.stdout.take().unwrap());
+    let mut line = String::new();
+    output.read_line(&mut line).unwrap();
+    let every = sched::affinity(pid).unwrap();
+    let cpu = sched::cpus(&every).last().unwrap();
+    let adopted = adopt_thread(&journal, pid, pid, cpu).unwrap();
+    writeln!(creator.stdin.take().unwrap()).unwrap();
+    output.read_line(&mut line).unwrap();
+    let created: Vec<i32> = threads_of(pid).into_iter().filter(|tid| *tid != pid).collect();
+    let cpus_of = |tids: &[i32]| tids.iter().map(|t| sched::affinity(*t).unwrap()).collect();
+    let before: Vec<_> = cpus_of(&created);
+    assert!(adopted.give_back().is_empty());
+    let after: Vec<_> = cpus_of(&created);
+    creator.kill().unwrap();
+    creator.wait().unwrap();
+    finish(&journal);
+    assert_eq!((before, after), (vec![sched::only(cpu)], vec![every]));
 }
