@@ -1,6 +1,6 @@
 //! Adopting a running process, and restoring it.
 
-use crate::journal::{self, Contents, Entry, Journal, ProcessRecord, ThreadRecord};
+use crate::journal::{self, Entry, Journal, ProcessRecord, ThreadRecord};
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::{self, Identity, Stat};
@@ -152,8 +152,7 @@ fn custodian_of(id: Identity, thread: Option<i32>) -> Option<i32> {
         .find_map(|part| part.strip_prefix("punctual-")?.split('-').next()?.parse().ok());
     by_group.or_else(|| {
         let files = std::fs::read_dir(journal::directory()).ok()?;
-        files.flatten().filter_map(|f| Journal::open(&f.path())).find_map(|j| {
-            let c = Contents::of(j.as_fd());
+        files.flatten().filter_map(|f| Journal::read(&f.path())).find_map(|(j, c)| {
             let is_twice = |tid: i32| thread.is_none_or(|thread| thread == tid);
             let of_threads = c.adopted_threads.iter().filter(|t| t.process == id);
             let has = c.adopted.iter().any(|r| r.id == id)

@@ -244,12 +244,18 @@ impl Journal {
 
     /// Opens the journal of another process.
     pub(crate) fn open(path: &Path) -> Option<Self> {
+        Self::read(path).map(|(journal, _)| journal)
+    }
+
+    /// The same, with what it says.
+    pub(crate) fn read(path: &Path) -> Option<(Self, Contents)> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-        let Contents { owner, mark, .. } = Contents::of(file.as_fd());
-        let owner = owner.map_or(Identity { pid: 0, start: 0 }, |o| o.0);
-        let inner = Inner { file, path: path.to_owned(), owner, mark, guardian: AtomicI32::new(0) };
-        Some(Self { inner: Arc::new(inner) })
+        let contents = Contents::of(file.as_fd());
+        let owner = contents.owner.as_ref().map_or(Identity { pid: 0, start: 0 }, |o| o.0);
+        let (path, mark) = (path.to_owned(), contents.mark.clone());
+        let inner = Inner { file, path, owner, mark, guardian: AtomicI32::new(0) };
+        Some((Self { inner: Arc::new(inner) }, contents))
     }
 }
 

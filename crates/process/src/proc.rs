@@ -8,6 +8,8 @@ use punctual_diagnostic::is_printable;
 use punctual_sys::pidfd;
 use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 
 /// A kernel thread, in the flags of /proc/PID/stat.
@@ -130,19 +132,27 @@ impl Stat {
     }
 
     fn read(path: &str) -> Option<Self> {
-        Self::parse(&String::from_utf8_lossy(&std::fs::read(path).ok()?))
+        // 52 numbers and a name: one system call reads all of it.
+        let mut text = [0u8; 2048];
+        let length = File::open(path).and_then(|mut file| file.read(&mut text)).ok()?;
+        Self::parse(&String::from_utf8_lossy(&text[..length]))
     }
 
     fn parse(text: &str) -> Option<Self> {
         // The command's name may hold anything, ')' too: the fields begin after the last one.
-        let f: Vec<&str> = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace().collect();
+        let mut fields = text.get(text.rfind(')')? + 1..)?.split_ascii_whitespace();
+        let mut passed = 0;
+        let mut field = |index: usize| {
+            let skipped = index - std::mem::replace(&mut passed, index + 1);
+            fields.nth(skipped)
+        };
         Some(Self {
-            state: f.first()?.chars().next()?,
-            ppid: f.get(1)?.parse().ok()?,
-            pgrp: f.get(2)?.parse().ok()?,
-            flags: f.get(6)?.parse().ok()?,
-            start: f.get(19)?.parse().ok()?,
-            exit_code: f.get(49).and_then(|c| c.parse().ok()).unwrap_or(0),
+            state: field(0)?.chars().next()?,
+            ppid: field(1)?.parse().ok()?,
+            pgrp: field(2)?.parse().ok()?,
+            flags: field(6)?.parse().ok()?,
+            start: field(19)?.parse().ok()?,
+            exit_code: field(49).and_then(|c| c.parse().ok()).unwrap_or(0),
         })
     }
 

@@ -105,16 +105,19 @@ pub(crate) fn give_thread_back(record: &AdoptedThreadRecord, problems: &mut Vec<
             let of_process = pid == process.pid;
             let itself = of_process && tid == thread.tid && remains;
             let successor = of_process && tid == pid && !remains && !pinned;
-            let came_of_it = successor || start_of(pid, tid).is_some_and(|start| start >= *at);
+            let policy = sched::policy(tid);
+            // At a level, parked, or in the background: all of these have the flag, and what they
+            // create has it no more.
+            let has_flag = policy.is_some_and(|policy| policy & libc::SCHED_RESET_ON_FORK != 0);
             let on_our_cpu = || sched::affinity(tid).is_ok_and(|mask| mask == ours);
-            if !(itself || came_of_it && on_our_cpu()) {
+            // Reading a start takes the time of ten other system calls.
+            let is_new = || start_of(pid, tid).is_some_and(|start| start >= *at);
+            let came_of_it = || (successor || !has_flag) && on_our_cpu() && (successor || is_new());
+            if !(itself || came_of_it()) {
                 continue;
             }
             // Others were demoted, were never raised, or chose their attributes.
-            let policy = sched::policy(tid);
-            // At a level, parked, or in the background: all of these have the flag.
-            let is_ours =
-                successor && policy.is_some_and(|policy| policy & libc::SCHED_RESET_ON_FORK != 0);
+            let is_ours = successor && has_flag;
             let attributes = itself || is_ours || policy == Some(libc::SCHED_IDLE);
             match restore_one(tid, thread, attributes) {
                 Err(e) if e.raw_os_error() != Some(libc::ESRCH) => problems.push(format!(
