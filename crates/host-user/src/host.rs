@@ -112,6 +112,8 @@ pub struct Host {
     pub(crate) engines: Vec<EngineHandle>,
     pub(crate) pending: Vec<Pending>,
     pub(crate) children: Vec<Child>,
+    /// When they are looked at next.
+    pub(crate) next_look: Instant,
     /// By index: from its addition until its engine has sent the last notice of it.
     pub(crate) tasks: BTreeMap<u32, TaskEntry>,
     pub(crate) threads: Vec<JoinHandle<()>>,
@@ -164,6 +166,7 @@ impl Host {
             engines: Vec::new(),
             pending: Vec::new(),
             children: Vec::new(),
+            next_look: Instant::now(),
             tasks: BTreeMap::new(),
             threads: Vec::new(),
             base: None,

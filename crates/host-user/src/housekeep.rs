@@ -4,6 +4,7 @@
 //! is late.
 
 use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 use punctual_taskset::fmt_ns;
 use punctual_trace::{RunEvent, TaskEnd};
@@ -17,12 +18,30 @@ use crate::trace::RecordReceiver;
 
 /// Programs that one call looks at: a thousand of them are looked at within half a second.
 const AT_ONCE: usize = 64;
+/// Programs are looked at so often at most: requests of the program, which housekeep too, do not
+/// wait for that.
+const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
 impl Host {
     /// Forwards the engines' reports to `sink`, handles exits of programs and restarts a killed
     /// guardian. Call it some ten times a second, from an ordinary thread.
     pub fn housekeep(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         self.forward_reports(sink);
+        if Instant::now() >= self.next_look {
+            self.next_look = Instant::now() + LOOK_PERIOD;
+            self.look_at_programs(sink);
+        }
+        self.restore_leaving(sink);
+        if let Some(c) = &mut self.supervision {
+            c.guardian
+                .replace_if_dead()
+                .into_iter()
+                .for_each(|outcome| sink(RunEvent::Warning(outcome)));
+        }
+    }
+
+    /// Takes in new processes and threads, and handles exits.
+    fn look_at_programs(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let mut gone = Vec::new();
         // With many programs, not all of them each time: reading a cgroup takes some 20 us.
         let count = self.children.len();
@@ -43,13 +62,6 @@ impl Host {
                 }
             }
             sink(RunEvent::Ended { task: index, how });
-        }
-        self.restore_leaving(sink);
-        if let Some(c) = &mut self.supervision {
-            c.guardian
-                .replace_if_dead()
-                .into_iter()
-                .for_each(|outcome| sink(RunEvent::Warning(outcome)));
         }
     }
 
