@@ -6,7 +6,7 @@
 //! doorbell when it unlocks, since a better one may wait.
 
 use std::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{compiler_fence, AtomicU32, AtomicU64, AtomicUsize};
 
 use punctual_dispatcher::TaskCeiling;
 use punctual_policies::LockCeiling;
@@ -41,6 +41,11 @@ impl AtomicCeiling {
             Some(LockCeiling::Deadline(ns)) => (DEADLINE, ns),
             Some(LockCeiling::Priority(priority)) => (PRIORITY, priority as u64),
         }
+    }
+
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.kind.load(Relaxed) == NONE
     }
 
     #[inline]
@@ -135,6 +140,12 @@ impl HeldCeilings {
         Ok(place)
     }
 
+    /// The task holds no mutex with a ceiling.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.used.load(Relaxed) == 0
+    }
+
     /// The place of the mutex of this address, if it has a ceiling.
     #[inline]
     pub fn find(&self, of: usize) -> Option<usize> {
@@ -144,9 +155,11 @@ impl HeldCeilings {
     /// The task does not hold that mutex; whether the dispatcher has seen its ceiling.
     #[inline]
     pub fn remove(&self, place: usize) -> bool {
-        // Not seen later than that.
-        self.used.fetch_and(!(1 << place), SeqCst);
-        self.held[place].finish.load(SeqCst) != UNSEEN
+        // The thread alone writes it. Not seen later than that: the dispatcher comes between two
+        // instructions of this CPU, so that only the compiler could reorder them.
+        self.used.store(self.used.load(Relaxed) & !(1 << place), Relaxed);
+        compiler_fence(SeqCst);
+        self.held[place].finish.load(Relaxed) != UNSEEN
     }
 
     /// The task has locked that mutex again.

@@ -109,9 +109,19 @@ impl LendingMutex {
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and those of [`lock`](Self::lock).
-    #[inline]
+    // Returning a guard by memory takes as long as locking: both are inlined, without what is rare.
+    #[inline(always)]
     pub fn lock_until(&self, task: &ThreadTask, until: u64) -> Result<bool, LockError> {
         let control = task.control();
+        if self.ceiling.is_none() && self.lock_free_word(control) {
+            return Ok(true);
+        }
+        self.lock_any(control, until)
+    }
+
+    /// With a ceiling, or contended.
+    #[inline(never)]
+    fn lock_any(&self, control: &TaskControl, until: u64) -> Result<bool, LockError> {
         let Some(ceiling) = self.ceiling.load() else { return self.lock_word(control, until) };
         let place = control.ceilings.add(self.address(), ceiling)?;
         self.lock_word(control, until).inspect_err(|_| unpublish(control, place))
@@ -123,14 +133,19 @@ impl LendingMutex {
         ptr::from_ref(self).addr()
     }
 
-    #[inline]
-    fn lock_word(&self, control: &TaskControl, until: u64) -> Result<bool, LockError> {
-        let me = control.name.word();
+    /// Locks it, if no task holds it or waits, and it is not poisoned.
+    #[inline(always)]
+    fn lock_free_word(&self, control: &TaskControl) -> bool {
         // Sequentially consistent, as all but unlocking: a table of mutexes orders its own words by
         // that.
-        match self.word.compare_exchange(FREE, me, SeqCst, Relaxed) {
-            Ok(_) => Ok(true),
-            Err(_) => self.lock_contended(control, until),
+        self.word.compare_exchange(FREE, control.name.word(), SeqCst, Relaxed).is_ok()
+    }
+
+    #[inline]
+    fn lock_word(&self, control: &TaskControl, until: u64) -> Result<bool, LockError> {
+        match self.lock_free_word(control) {
+            true => Ok(true),
+            false => self.lock_contended(control, until),
         }
     }
 
@@ -152,10 +167,9 @@ impl LendingMutex {
 
     #[inline]
     fn try_lock_word(&self, control: &TaskControl) -> Option<bool> {
-        let me = control.name.word();
-        match self.word.compare_exchange(FREE, me, SeqCst, Relaxed) {
-            Ok(_) => Some(true),
-            Err(_) => self.take(me, false),
+        match self.lock_free_word(control) {
+            true => Some(true),
+            false => self.take(control.name.word(), false),
         }
     }
 
@@ -163,17 +177,30 @@ impl LendingMutex {
     ///
     /// # Safety
     /// The calling task has locked it.
-    #[inline]
+    #[inline(always)]
     pub unsafe fn unlock(&self, task: &ThreadTask) {
         self.unlock_held(task.control());
     }
 
     /// The task of `control` holds it.
-    #[inline]
+    #[inline(always)]
     fn unlock_held(&self, control: &TaskControl) {
-        let me = control.name.word();
+        if !(control.ceilings.is_empty() && self.free_word(control)) {
+            self.unlock_any(control);
+        }
+    }
+
+    /// Unlocks it, if no task waits.
+    #[inline(always)]
+    fn free_word(&self, control: &TaskControl) -> bool {
+        self.word.compare_exchange(control.name.word(), FREE, Release, Relaxed).is_ok()
+    }
+
+    /// With a ceiling, or contended.
+    #[inline(never)]
+    fn unlock_any(&self, control: &TaskControl) {
         let place = control.ceilings.find(self.address());
-        if self.word.compare_exchange(me, FREE, Release, Relaxed).is_ok() {
+        if self.free_word(control) {
             if let Some(place) = place {
                 unpublish(control, place);
             }

@@ -75,6 +75,7 @@ pub fn is_member() -> bool {
 
 impl Membership {
     /// The control block that the thread shares with its dispatcher.
+    #[inline]
     pub fn control(&self) -> &Arc<TaskControl> {
         &self.control
     }

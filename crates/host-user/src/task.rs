@@ -42,6 +42,7 @@ impl ThreadTask {
         ThreadTask { membership }
     }
 
+    #[inline]
     pub(crate) fn control(&self) -> &Arc<TaskControl> {
         self.membership.control()
     }

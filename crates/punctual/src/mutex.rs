@@ -87,7 +87,7 @@ impl<T: ?Sized> Mutex<T> {
     /// # Errors
     /// Waiting would never end; a task of another CPU holds it; it is poisoned, and not locked; the
     /// task may not lock it because of its ceiling, or because the service schedules it.
-    #[inline]
+    #[inline(always)]
     pub fn lock<'a>(&'a self, task: &'a Task<'_>) -> Result<MutexGuard<'a, T>, LockError> {
         self.lock_until_ns(task, u64::MAX)
     }
@@ -97,7 +97,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     /// [`LockError::TimedOut`], and those of [`lock`](Self::lock).
-    #[inline]
+    #[inline(always)]
     pub fn lock_until<'a>(
         &'a self,
         task: &'a Task<'_>,
@@ -106,7 +106,7 @@ impl<T: ?Sized> Mutex<T> {
         self.lock_until_ns(task, until.as_nanos())
     }
 
-    #[inline]
+    #[inline(always)]
     fn lock_until_ns<'a>(
         &'a self,
         task: &'a Task<'_>,
@@ -151,7 +151,7 @@ impl<T: ?Sized> Mutex<T> {
     }
 
     /// The task has locked it.
-    #[inline]
+    #[inline(always)]
     fn guard<'a>(&'a self, task: &'a ThreadTask) -> MutexGuard<'a, T> {
         let panicking = std::thread::panicking();
         MutexGuard { mutex: self, task, panicking, _of_this_thread: PhantomData }
@@ -209,7 +209,7 @@ impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
 }
 
 impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    #[inline]
+    #[inline(always)]
     fn drop(&mut self) {
         if !self.panicking && std::thread::panicking() {
             self.mutex.raw.poison();
