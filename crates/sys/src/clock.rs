@@ -8,6 +8,12 @@ pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
+/// CLOCK_REALTIME.
+#[must_use]
+pub fn realtime_ns() -> u64 {
+    read(libc::CLOCK_REALTIME).unwrap_or(0)
+}
+
 /// Execution time of the calling thread: preemption and sleep do not count.
 #[must_use]
 pub fn thread_cpu_ns() -> u64 {
