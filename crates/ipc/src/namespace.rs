@@ -78,6 +78,12 @@ impl Namespace {
         .with_errno(libc::EACCES))
     }
 
+    /// The number of its user, which is that of this process.
+    #[must_use]
+    pub fn user(&self) -> u32 {
+        rustix::process::geteuid().as_raw()
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! memory      what is mapped; a lock on its byte IN_USE by each process that has the object open
-//! put, get    named pipes: their descriptors are ready when a side of it moved
+//! put, get    of a FIFO: named pipes, whose descriptors are ready when a side of it moved
 //! persistent  where it outlives the processes that use it
 //! ```
 //!
@@ -41,6 +41,7 @@ const ATTEMPTS: u32 = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
     Fifo,
+    Lock,
 }
 
 impl ObjectKind {
@@ -48,6 +49,15 @@ impl ObjectKind {
     pub fn folder(self) -> &'static str {
         match self {
             Self::Fifo => "fifo",
+            Self::Lock => "lock",
+        }
+    }
+
+    /// The named pipes of an object.
+    fn pipes(self) -> &'static [&'static str] {
+        match self {
+            Self::Fifo => &PIPES,
+            Self::Lock => &[],
         }
     }
 }
@@ -56,7 +66,8 @@ impl ObjectKind {
 #[derive(Debug)]
 pub struct Object {
     memory: File,
-    pipes: [OwnedFd; 2],
+    /// Those of [`ObjectKind::pipes`].
+    pipes: Vec<OwnedFd>,
     named: Option<Named>,
 }
 
@@ -93,13 +104,14 @@ impl Object {
                 Err(Errno::EXIST) => continue,
                 Err(errno) => return Err(refused(errno.into())),
             }
-            let made =
-                Self::build(&folder, &temporary, lifetime, length).and_then(|(memory, pipes)| {
+            let made = Self::build(&folder, kind, &temporary, lifetime, length).and_then(
+                |(memory, pipes)| {
                     let filled = fill(&memory)?;
                     let (from, to) = (temporary.as_str(), name.as_str());
                     renameat_with(&folder, from, &folder, to, RenameFlags::NOREPLACE)?;
                     Ok((memory, pipes, filled))
-                });
+                },
+            );
             let error = match made {
                 Ok((memory, pipes, filled)) => {
                     let named = Some(Named { folder, name: name.clone(), lifetime });
@@ -127,10 +139,11 @@ impl Object {
     /// In the new folder of this name.
     fn build(
         folder: &OwnedFd,
+        kind: ObjectKind,
         name: &str,
         lifetime: Lifetime,
         length: u64,
-    ) -> io::Result<(File, [OwnedFd; 2])> {
+    ) -> io::Result<(File, Vec<OwnedFd>)> {
         let within = open_folder(folder, name)?;
         let mode = Mode::RUSR | Mode::WUSR;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
@@ -138,17 +151,17 @@ impl Object {
         file_lock::lock(&memory, IN_USE, Access::Shared)?;
         // With all its pages: a write to shared memory for which there is no room is a SIGBUS.
         fallocate(&memory, FallocateFlags::empty(), 0, length)?;
-        for pipe in PIPES {
+        for &pipe in kind.pipes() {
             mkfifoat(&within, pipe, mode)?;
         }
         if lifetime == Lifetime::Persistent {
             openat(&within, PERSISTENT, flags, mode)?;
         }
-        let pipes = open_pipes(&within)?;
+        let pipes = open_pipes(&within, kind)?;
         Ok((memory, pipes))
     }
 
-    /// One without a name, for the threads of this process.
+    /// One with pipes and without a name, for the threads of this process.
     ///
     /// # Errors
     /// ENOSPC, ENOMEM: no room in memory; EMFILE.
@@ -158,7 +171,7 @@ impl Object {
         let pipe = || pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK);
         // A pipe that is opened again can be for reading and writing, as named ones are.
         let open = |(reading, _writing): (OwnedFd, OwnedFd)| reopen(reading.as_fd(), pipe_flags());
-        let pipes = [open(pipe()?)?, open(pipe()?)?];
+        let pipes = vec![open(pipe()?)?, open(pipe()?)?];
         Ok(Self { memory, pipes, named: None })
     }
 
@@ -170,7 +183,7 @@ impl Object {
         let refused = |error| refused("open", kind, name, error);
         let folder = namespace.folder_of(kind).map_err(refused)?;
         for _ in 0..ATTEMPTS {
-            match Self::open_in(&folder, name) {
+            match Self::open_in(&folder, kind, name) {
                 Ok(Some((memory, pipes, lifetime))) => {
                     let named = Some(Named { folder, name: name.clone(), lifetime });
                     return Ok(Self { memory, pipes, named });
@@ -188,15 +201,16 @@ impl Object {
     /// `None`: it was removed meanwhile.
     fn open_in(
         folder: &OwnedFd,
+        kind: ObjectKind,
         name: &Name,
-    ) -> io::Result<Option<(File, [OwnedFd; 2], Lifetime)>> {
+    ) -> io::Result<Option<(File, Vec<OwnedFd>, Lifetime)>> {
         let within = open_folder(folder, name.as_str())?;
         let memory = File::from(openat(&within, MEMORY, memory_flags(), Mode::empty())?);
         file_lock::lock(&memory, IN_USE, Access::Shared)?;
         if fstat(&memory)?.st_nlink == 0 {
             return Ok(None);
         }
-        match open_pipes(&within) {
+        match open_pipes(&within, kind) {
             Ok(pipes) => Ok(Some((memory, pipes, lifetime(&within)))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -231,7 +245,7 @@ impl Object {
         Ok(reopen(self.memory.as_fd(), memory_flags())?.into())
     }
 
-    /// The pipe that is written when side `side` (0: put, 1: get) moved.
+    /// The pipe of a FIFO that is written when side `side` (0: put, 1: get) moved.
     pub fn pipe(&self, side: usize) -> BorrowedFd<'_> {
         self.pipes[side].as_fd()
     }
@@ -336,9 +350,9 @@ fn open_folder(folder: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
     openat(folder, name, flags, Mode::empty())
 }
 
-fn open_pipes(within: &OwnedFd) -> io::Result<[OwnedFd; 2]> {
-    let open = |name| openat(within, name, pipe_flags(), Mode::empty());
-    Ok([open(PIPES[0])?, open(PIPES[1])?])
+fn open_pipes(within: &OwnedFd, kind: ObjectKind) -> io::Result<Vec<OwnedFd>> {
+    let open = |&name: &&str| Ok(openat(within, name, pipe_flags(), Mode::empty())?);
+    kind.pipes().iter().map(open).collect()
 }
 
 fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {

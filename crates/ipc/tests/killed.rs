@@ -5,49 +5,19 @@ mod common;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use common::role::{folder_of, random, Role};
 use common::{message, name, namespace, number, page};
 use punctual_ipc::{Access, Content, Fifo, Lifetime, Namespace};
 
-const ROLE: &str = "PUNCTUAL_TEST_ROLE";
-const FOLDER: &str = "PUNCTUAL_TEST_FOLDER";
-
-/// This program again, as one of the tests below that are a role; ended with this.
-struct Role(Child);
-
-impl Role {
-    fn start(role: &str, folder: &Path) -> Self {
-        let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", role, "--nocapture", "--test-threads=1"]);
-        command.env(ROLE, role).env(FOLDER, folder).stdout(Stdio::null());
-        Self(command.spawn().unwrap())
-    }
-
-    fn kill(&mut self) {
-        let _ = self.0.kill();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        self.kill();
-    }
-}
-
 /// In a process of this role: what it uses.
 fn role(role: &str) -> Option<(Fifo, File)> {
-    if std::env::var_os(ROLE)? != role {
-        return None;
-    }
-    let folder = std::env::var_os(FOLDER).unwrap();
-    let folder = Path::new(&folder);
+    let folder = folder_of(role)?;
     let namespace = Namespace::at(&folder.join("objects")).unwrap();
     let fifo = Fifo::open(&namespace, &name("f")).unwrap();
-    Some((fifo, ledger(folder, role)))
+    Some((fifo, ledger(&folder, role)))
 }
 
 /// What a role has done, where its death does not touch it.
@@ -96,12 +66,6 @@ fn reader() {
         next = next.max(number + 1);
         record(&ledger, [next, lost, again]);
     }
-}
-
-/// A pseudo-random number below `bound`, from a seed that is different in each run.
-fn random(seed: &mut u64, bound: u64) -> u64 {
-    *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*seed >> 33) % bound
 }
 
 #[test]
@@ -179,11 +143,8 @@ fn a_writer_that_is_killed_in_a_put_stops_no_other() {
 /// Makes a FIFO, and stays.
 #[test]
 fn owner() {
-    if std::env::var_os(ROLE).is_none_or(|role| role != "owner") {
-        return;
-    }
-    let folder = std::env::var_os(FOLDER).unwrap();
-    let namespace = Namespace::at(&Path::new(&folder).join("objects")).unwrap();
+    let Some(folder) = folder_of("owner") else { return };
+    let namespace = Namespace::at(&folder.join("objects")).unwrap();
     let _fifo =
         Fifo::create(&namespace, &name("mine"), page(Content::Bytes), Lifetime::Used).unwrap();
     thread::sleep(Duration::from_secs(60));

@@ -2,6 +2,8 @@
 
 #![allow(dead_code)]
 
+pub mod role;
+
 use punctual_ipc::{Content, Fifo, FifoAttr, Name, Namespace};
 
 /// A namespace of its own, in memory.
