@@ -56,6 +56,12 @@ struct punctual_cond;
 struct punctual_sem;
 struct punctual_barrier;
 
+/* Locks between programs. */
+struct punctual_shared_mutex;
+struct punctual_shared_cond;
+struct punctual_shared_sem;
+struct punctual_shared_barrier;
+
 /* Jobs that the program adds to a task, and the ends of all such jobs of a set. */
 struct punctual_jobs;
 struct punctual_job_events;
@@ -349,6 +355,9 @@ struct punctual_sem_attr {
 };
 
 #define PUNCTUAL_SEM_ATTR_INIT { sizeof(struct punctual_sem_attr), 0, 0 }
+
+/* A lock between programs lives until it is removed, and not as long as it is open. */
+#define PUNCTUAL_LOCK_PERSISTENT 1u
 
 /* A job that the program adds to a task. */
 struct punctual_job_attr {
@@ -1432,6 +1441,449 @@ int punctual_barrier_wait(struct punctual_barrier *barrier);
  * ENOTSUP the service schedules the task
  */
 int punctual_barrier_wait_until(struct punctual_barrier *barrier, uint64_t until);
+
+/*
+ * punctual_shared_mutex_create - make a mutex between programs
+ *
+ * Programs of the same user find it by name: 1 to 64 letters, digits, '.', '-' and '_', the first a
+ * letter or a digit. Any thread may use it, a task or not. While a thread waits for the mutex, the
+ * kernel has the thread that holds it execute at the level of the one that waits, through any
+ * number of mutexes; where the service schedules both, the budget of the one that waits pays for
+ * that. A thread that ends while it holds the mutex, also by a signal that kills its program, has
+ * unlocked it: see punctual_shared_mutex_consistent(3). docs/locks.md has the rules.
+ *
+ * flags is PUNCTUAL_LOCK_PERSISTENT, or 0: it lives as long as a program has it open.
+ *
+ * Errors:
+ * EEXIST the name is in use, by a lock of any kind
+ * EINVAL this is no name, or the flags are unknown
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or mutex is NULL
+ */
+int punctual_shared_mutex_create(const char *name, uint32_t flags,
+				 struct punctual_shared_mutex **mutex);
+
+/*
+ * punctual_shared_mutex_open - open a mutex between programs
+ *
+ * By the name of one that a program of the same user has made.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EBADMSG the lock is damaged, or of another version
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or mutex is NULL
+ */
+int punctual_shared_mutex_open(const char *name, struct punctual_shared_mutex **mutex);
+
+/*
+ * punctual_shared_mutex_remove - remove the name of a mutex between programs
+ *
+ * Programs that have it open keep it.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EFAULT name is NULL
+ */
+int punctual_shared_mutex_remove(const char *name);
+
+/*
+ * punctual_shared_mutex_close - close a mutex between programs
+ *
+ * Errors:
+ * EBADF mutex is not open
+ * EBUSY a thread of this program holds it; nothing was changed
+ */
+int punctual_shared_mutex_close(struct punctual_shared_mutex *mutex);
+
+/*
+ * punctual_shared_mutex_lock - lock a mutex between programs, waiting for it
+ *
+ * Real-time safe, but for the first call of a thread, which allocates. Not for signal handlers.
+ *
+ * Errors:
+ * EOWNERDEAD locked, but a thread had ended with it; see punctual_shared_mutex_consistent(3)
+ * EDEADLK this thread holds it, or its holder waits for a mutex of this thread
+ * EAGAIN the thread holds 256 of these
+ * EBADMSG another program wrote into its memory
+ * ENOTSUP the thread was not made by glibc
+ * EPERM the thread is ending
+ * EBADF mutex is not open
+ */
+int punctual_shared_mutex_lock(struct punctual_shared_mutex *mutex);
+
+/*
+ * punctual_shared_mutex_lock_until - lock a mutex between programs, waiting until a time
+ *
+ * Waits until the time until at most; UINT64_MAX: for ever. One that no thread holds is locked
+ * whatever the time is.
+ *
+ * Real-time safe, but for the first call of a thread, which allocates. Not for signal handlers.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EOWNERDEAD locked, but a thread had ended with it; see punctual_shared_mutex_consistent(3)
+ * EDEADLK this thread holds it, or its holder waits for a mutex of this thread
+ * EAGAIN the thread holds 256 of these
+ * EBADMSG another program wrote into its memory
+ * ENOTSUP the thread was not made by glibc
+ * EPERM the thread is ending
+ * EBADF mutex is not open
+ */
+int punctual_shared_mutex_lock_until(struct punctual_shared_mutex *mutex, uint64_t until);
+
+/*
+ * punctual_shared_mutex_trylock - lock a mutex between programs, if no thread holds it
+ *
+ * Real-time safe, but for the first call of a thread, which allocates. Not for signal handlers.
+ *
+ * Errors:
+ * EBUSY a thread holds it
+ * EOWNERDEAD locked, but a thread had ended with it; see punctual_shared_mutex_consistent(3)
+ * EAGAIN the thread holds 256 of these
+ * EBADMSG another program wrote into its memory
+ * ENOTSUP the thread was not made by glibc
+ * EPERM the thread is ending
+ * EBADF mutex is not open
+ */
+int punctual_shared_mutex_trylock(struct punctual_shared_mutex *mutex);
+
+/*
+ * punctual_shared_mutex_unlock - unlock a mutex between programs
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EPERM this thread does not hold it
+ * EBADMSG another program wrote into its memory; this thread does not hold it any more
+ * EBADF mutex is not open
+ */
+int punctual_shared_mutex_unlock(struct punctual_shared_mutex *mutex);
+
+/*
+ * punctual_shared_mutex_consistent - what a mutex between programs protects is consistent again
+ *
+ * Once a thread has ended while it held the mutex, each call that locks it returns -EOWNERDEAD,
+ * with the mutex locked, until a thread that holds it calls this.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EINVAL no thread ended while it held the mutex
+ * EPERM this thread does not hold it
+ * EBADF mutex is not open
+ */
+int punctual_shared_mutex_consistent(struct punctual_shared_mutex *mutex);
+
+/*
+ * punctual_shared_cond_create - make a condition variable between programs
+ *
+ * For what a mutex between programs protects. Names and flags are as of
+ * punctual_shared_mutex_create(3).
+ *
+ * Errors:
+ * EEXIST the name is in use, by a lock of any kind
+ * EINVAL this is no name, or the flags are unknown
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or cond is NULL
+ */
+int punctual_shared_cond_create(const char *name, uint32_t flags,
+				struct punctual_shared_cond **cond);
+
+/*
+ * punctual_shared_cond_open - open a condition variable between programs
+ *
+ * By the name of one that a program of the same user has made.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EBADMSG the lock is damaged, or of another version
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or cond is NULL
+ */
+int punctual_shared_cond_open(const char *name, struct punctual_shared_cond **cond);
+
+/*
+ * punctual_shared_cond_remove - remove the name of a condition variable between programs
+ *
+ * Programs that have it open keep it.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EFAULT name is NULL
+ */
+int punctual_shared_cond_remove(const char *name);
+
+/*
+ * punctual_shared_cond_close - close a condition variable between programs
+ *
+ * Errors:
+ * EBADF cond is not open
+ * EBUSY a thread of this program uses it at this moment; nothing was changed
+ */
+int punctual_shared_cond_close(struct punctual_shared_cond *cond);
+
+/*
+ * punctual_shared_cond_wait - wait for a condition between programs
+ *
+ * Unlocks the mutex, waits for a notification, and locks the mutex again. It may return without a
+ * notification, once a second at least: look at the condition again. The thread holds the mutex
+ * when this returns, also with an error, but for EPERM, ENOLCK and EBADF.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EOWNERDEAD the mutex is locked, but a thread had ended with it
+ * ENOLCK the mutex is not locked again: a deadlock, or its memory is damaged
+ * EPERM this thread does not hold the mutex
+ * EBADF cond or mutex is not open
+ */
+int punctual_shared_cond_wait(struct punctual_shared_cond *cond,
+			      struct punctual_shared_mutex *mutex);
+
+/*
+ * punctual_shared_cond_wait_until - wait for a condition between programs until a time
+ *
+ * The same as punctual_shared_cond_wait(3), waiting until the time until at most; UINT64_MAX: for
+ * ever.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EOWNERDEAD the mutex is locked, but a thread had ended with it
+ * ENOLCK the mutex is not locked again: a deadlock, or its memory is damaged
+ * EPERM this thread does not hold the mutex
+ * EBADF cond or mutex is not open
+ */
+int punctual_shared_cond_wait_until(struct punctual_shared_cond *cond,
+				    struct punctual_shared_mutex *mutex, uint64_t until);
+
+/*
+ * punctual_shared_cond_signal - wake a thread that waits for a condition between programs
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EBADF cond is not open
+ */
+int punctual_shared_cond_signal(struct punctual_shared_cond *cond);
+
+/*
+ * punctual_shared_cond_broadcast - wake all threads that wait for a condition between programs
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EBADF cond is not open
+ */
+int punctual_shared_cond_broadcast(struct punctual_shared_cond *cond);
+
+/*
+ * punctual_shared_sem_create - make a semaphore between programs
+ *
+ * A number of units, which threads take, and wait for, and add. A program that is killed does not
+ * give back what it has taken. attr may be NULL: no units, and INT32_MAX at most, which is also
+ * what a maximum of 0 means. Names and flags are as of punctual_shared_mutex_create(3).
+ *
+ * Errors:
+ * EEXIST the name is in use, by a lock of any kind
+ * EINVAL this is no name; the flags are unknown; more units than the maximum, or too many
+ * E2BIG attr has values that this version does not know
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or sem is NULL
+ */
+int punctual_shared_sem_create(const char *name, const struct punctual_sem_attr *attr,
+			       uint32_t flags, struct punctual_shared_sem **sem);
+
+/*
+ * punctual_shared_sem_open - open a semaphore between programs
+ *
+ * By the name of one that a program of the same user has made.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EBADMSG the lock is damaged, or of another version
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or sem is NULL
+ */
+int punctual_shared_sem_open(const char *name, struct punctual_shared_sem **sem);
+
+/*
+ * punctual_shared_sem_remove - remove the name of a semaphore between programs
+ *
+ * Programs that have it open keep it.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EFAULT name is NULL
+ */
+int punctual_shared_sem_remove(const char *name);
+
+/*
+ * punctual_shared_sem_close - close a semaphore between programs
+ *
+ * Errors:
+ * EBADF sem is not open
+ * EBUSY a thread of this program uses it at this moment; nothing was changed
+ */
+int punctual_shared_sem_close(struct punctual_shared_sem *sem);
+
+/*
+ * punctual_shared_sem_wait - take a unit of a semaphore between programs, waiting for it
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EBADMSG another program wrote into its memory
+ * EBADF sem is not open
+ */
+int punctual_shared_sem_wait(struct punctual_shared_sem *sem);
+
+/*
+ * punctual_shared_sem_wait_until - wait for a unit of a semaphore between programs until a time
+ *
+ * Waits until the time until at most; UINT64_MAX: for ever.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EBADMSG another program wrote into its memory
+ * EBADF sem is not open
+ */
+int punctual_shared_sem_wait_until(struct punctual_shared_sem *sem, uint64_t until);
+
+/*
+ * punctual_shared_sem_trywait - take a unit of a semaphore between programs, if there is one
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EAGAIN there is none
+ * EBADMSG another program wrote into its memory
+ * EBADF sem is not open
+ */
+int punctual_shared_sem_trywait(struct punctual_shared_sem *sem);
+
+/*
+ * punctual_shared_sem_post - add a unit to a semaphore between programs
+ *
+ * Real-time safe, also in a signal handler.
+ *
+ * Errors:
+ * EOVERFLOW the semaphore has its maximum
+ * EBADMSG another program wrote into its memory
+ * EBADF sem is not open
+ */
+int punctual_shared_sem_post(struct punctual_shared_sem *sem);
+
+/*
+ * punctual_shared_barrier_create - make a barrier between programs
+ *
+ * At which so many threads of any programs meet again and again: 1 to 1,048,576. One that is killed
+ * while it waits has come; from then on one is missing, and the barrier waits for another in its
+ * place. Names and flags are as of punctual_shared_mutex_create(3).
+ *
+ * Errors:
+ * EEXIST the name is in use, by a lock of any kind
+ * EINVAL this is no name; the flags are unknown; too few or too many parties
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or barrier is NULL
+ */
+int punctual_shared_barrier_create(const char *name, uint32_t parties, uint32_t flags,
+				   struct punctual_shared_barrier **barrier);
+
+/*
+ * punctual_shared_barrier_open - open a barrier between programs
+ *
+ * By the name of one that a program of the same user has made.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EBADMSG the lock is damaged, or of another version
+ * ENOTSUP the program is not linked with glibc
+ * EACCES the folder of shared objects belongs to another user, or is open to others
+ * EPERM this process is the child of one that used the library
+ * ENOSPC there is no room in shared memory, or 1,024 of these are open
+ * EFAULT name or barrier is NULL
+ */
+int punctual_shared_barrier_open(const char *name, struct punctual_shared_barrier **barrier);
+
+/*
+ * punctual_shared_barrier_remove - remove the name of a barrier between programs
+ *
+ * Programs that have it open keep it.
+ *
+ * Errors:
+ * ENOENT there is no lock of this name
+ * EINVAL this is no name, or that of a lock of another kind
+ * EFAULT name is NULL
+ */
+int punctual_shared_barrier_remove(const char *name);
+
+/*
+ * punctual_shared_barrier_close - close a barrier between programs
+ *
+ * Errors:
+ * EBADF barrier is not open
+ * EBUSY a thread of this program uses it at this moment; nothing was changed
+ */
+int punctual_shared_barrier_close(struct punctual_shared_barrier *barrier);
+
+/*
+ * punctual_shared_barrier_wait - wait until all threads are at a barrier between programs
+ *
+ * Returns 1 in the thread that came last, and 0 in the others. Real-time safe.
+ *
+ * Errors:
+ * EBADMSG another program wrote into its memory
+ * EBADF barrier is not open
+ */
+int punctual_shared_barrier_wait(struct punctual_shared_barrier *barrier);
+
+/*
+ * punctual_shared_barrier_wait_until - wait at a barrier between programs until a time
+ *
+ * The same as punctual_shared_barrier_wait(3), waiting until the time until at most; UINT64_MAX:
+ * for ever. A thread for which this fails has not come.
+ *
+ * Returns 1 in the thread that came last, and 0 in the others. Real-time safe.
+ *
+ * Errors:
+ * ETIMEDOUT the time is over
+ * EBADMSG another program wrote into its memory
+ * EBADF barrier is not open
+ */
+int punctual_shared_barrier_wait_until(struct punctual_shared_barrier *barrier, uint64_t until);
 
 /*
  * punctual_jobs_open - be the allocator of a task

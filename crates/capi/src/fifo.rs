@@ -4,12 +4,12 @@ use std::ffi::{c_char, c_int};
 use std::mem::size_of;
 use std::sync::Arc;
 
-use punctual::fifo::{Content, Fifo, FifoAttr, Lifetime, Name, Namespace};
-use punctual::Error;
+use punctual::fifo::{Content, Fifo, FifoAttr, Lifetime, Namespace};
 
 use crate::error::{error, returned, CallError};
 use crate::fork;
 use crate::handle::{HandleKind, Table};
+use crate::names;
 use crate::plain::{self, Plain};
 
 pub static FIFOS: Table<Fifo, HandleOfFifo> = Table::new(HandleKind::Fifo);
@@ -55,19 +55,6 @@ pub const MESSAGES: u32 = 1;
 /// PUNCTUAL_FIFO_PERSISTENT
 pub const PERSISTENT: u32 = 2;
 
-unsafe fn named(name: *const c_char) -> Result<Option<Name>, Error> {
-    // SAFETY: the caller's.
-    let name = unsafe { plain::text(name, "the name of the FIFO")? };
-    name.map(|name| name.parse().map_err(|e: Error| e.with_errno(libc::EINVAL))).transpose()
-}
-
-unsafe fn required(name: *const c_char) -> Result<Name, CallError> {
-    plain::not_null(name)?;
-    let none = || error(libc::EFAULT, "the FIFO has no name", "name it");
-    // SAFETY: the caller's.
-    Ok(unsafe { named(name)? }.ok_or_else(none)?)
-}
-
 /// Passes a handle of what `make` makes to C.
 unsafe fn give(
     to: *mut *mut HandleOfFifo,
@@ -89,7 +76,7 @@ pub unsafe extern "C" fn punctual_fifo_create(
 ) -> c_int {
     let make = || {
         // SAFETY: the caller's.
-        let (name, given) = unsafe { (named(name)?, plain::read(attr)?) };
+        let (name, given) = unsafe { (names::optional(name)?, plain::read(attr)?) };
         if given.flags & !(MESSAGES | PERSISTENT) != 0 || given.reserved != 0 {
             let cause = format!("the flags {:#x} are unknown", given.flags);
             let help = "use PUNCTUAL_FIFO_MESSAGES, PUNCTUAL_FIFO_PERSISTENT, both or 0";
@@ -126,13 +113,13 @@ pub unsafe extern "C" fn punctual_fifo_open(
     fifo: *mut *mut HandleOfFifo,
 ) -> c_int {
     // SAFETY: the caller's.
-    unsafe { give(fifo, || Ok(Fifo::open(&Namespace::of_user()?, &required(name)?)?)) }
+    unsafe { give(fifo, || Ok(Fifo::open(&Namespace::of_user()?, &names::required(name)?)?)) }
 }
 
 #[no_mangle]
 pub unsafe extern "C" fn punctual_fifo_remove(name: *const c_char) -> c_int {
     // SAFETY: the caller's.
-    let name = unsafe { required(name) };
+    let name = unsafe { names::required(name) };
     returned(name.and_then(|name| Ok(Fifo::remove(&Namespace::of_user()?, &name)?)))
 }
 

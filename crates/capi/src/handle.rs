@@ -25,6 +25,10 @@ pub enum HandleKind {
     Barrier = 0x59,
     Jobs = 0x5a,
     JobEvents = 0x5b,
+    SharedMutex = 0x5c,
+    SharedCond = 0x5d,
+    SharedSem = 0x5e,
+    SharedBarrier = 0x5f,
 }
 
 /// Objects of a kind that are kept in an array, for calls that real-time tasks make: as many as

@@ -24,6 +24,11 @@ use crate::observer::{CReport, DROPPED, ENDED, MISSED, OVERRAN, PERIOD, WARNING}
 use crate::program::*;
 use crate::semaphore::*;
 use crate::set::*;
+use crate::shared_barrier::*;
+use crate::shared_cond::*;
+use crate::shared_lock::LOCK_PERSISTENT;
+use crate::shared_mutex::*;
+use crate::shared_sem::*;
 use crate::stats::*;
 use crate::task::*;
 use crate::task_change::*;
@@ -74,6 +79,10 @@ types! {
     HandleOfCond = "struct punctual_cond",
     HandleOfSem = "struct punctual_sem",
     HandleOfBarrier = "struct punctual_barrier",
+    HandleOfSharedMutex = "struct punctual_shared_mutex",
+    HandleOfSharedCond = "struct punctual_shared_cond",
+    HandleOfSharedSem = "struct punctual_shared_sem",
+    HandleOfSharedBarrier = "struct punctual_shared_barrier",
     CMutexAttr = "struct punctual_mutex_attr",
     CSemAttr = "struct punctual_sem_attr",
     CSpread = "struct punctual_spread",
@@ -229,6 +238,37 @@ fn the_header_declares_what_is_here() {
         punctual_sem_trywait as extern "C" fn(_) -> _,
         punctual_sem_wait as extern "C" fn(_) -> _,
         punctual_sem_wait_until as extern "C" fn(_, _) -> _,
+        punctual_shared_barrier_close as extern "C" fn(_) -> _,
+        punctual_shared_barrier_create as unsafe extern "C" fn(_, _, _, _) -> _,
+        punctual_shared_barrier_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_shared_barrier_remove as unsafe extern "C" fn(_) -> _,
+        punctual_shared_barrier_wait as extern "C" fn(_) -> _,
+        punctual_shared_barrier_wait_until as extern "C" fn(_, _) -> _,
+        punctual_shared_cond_broadcast as extern "C" fn(_) -> _,
+        punctual_shared_cond_close as extern "C" fn(_) -> _,
+        punctual_shared_cond_create as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_shared_cond_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_shared_cond_remove as unsafe extern "C" fn(_) -> _,
+        punctual_shared_cond_signal as extern "C" fn(_) -> _,
+        punctual_shared_cond_wait as extern "C" fn(_, _) -> _,
+        punctual_shared_cond_wait_until as extern "C" fn(_, _, _) -> _,
+        punctual_shared_mutex_close as extern "C" fn(_) -> _,
+        punctual_shared_mutex_consistent as extern "C" fn(_) -> _,
+        punctual_shared_mutex_create as unsafe extern "C" fn(_, _, _) -> _,
+        punctual_shared_mutex_lock as extern "C" fn(_) -> _,
+        punctual_shared_mutex_lock_until as extern "C" fn(_, _) -> _,
+        punctual_shared_mutex_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_shared_mutex_remove as unsafe extern "C" fn(_) -> _,
+        punctual_shared_mutex_trylock as extern "C" fn(_) -> _,
+        punctual_shared_mutex_unlock as extern "C" fn(_) -> _,
+        punctual_shared_sem_close as extern "C" fn(_) -> _,
+        punctual_shared_sem_create as unsafe extern "C" fn(_, _, _, _) -> _,
+        punctual_shared_sem_open as unsafe extern "C" fn(_, _) -> _,
+        punctual_shared_sem_post as extern "C" fn(_) -> _,
+        punctual_shared_sem_remove as unsafe extern "C" fn(_) -> _,
+        punctual_shared_sem_trywait as extern "C" fn(_) -> _,
+        punctual_shared_sem_wait as extern "C" fn(_) -> _,
+        punctual_shared_sem_wait_until as extern "C" fn(_, _) -> _,
         punctual_stats as unsafe extern "C" fn(_, _) -> _,
         punctual_suspend as unsafe extern "C" fn(_) -> _,
         punctual_task_change as unsafe extern "C" fn(_, _) -> _,
@@ -293,6 +333,7 @@ fn the_header_declares_what_is_here() {
         ("PUNCTUAL_FIFO_MESSAGES", MESSAGES),
         ("PUNCTUAL_FIFO_PERSISTENT", PERSISTENT),
         ("PUNCTUAL_FIFO_SHARED", SHARED),
+        ("PUNCTUAL_LOCK_PERSISTENT", LOCK_PERSISTENT),
         ("PUNCTUAL_CEILING_DEADLINE", CEILING_DEADLINE),
         ("PUNCTUAL_CEILING_PRIORITY", CEILING_PRIORITY),
     ];

@@ -103,6 +103,18 @@ impl<T, H> SharedTable<T, H> {
     /// # Errors
     /// EBADF; EBUSY: a call uses it.
     pub fn remove(&self, handle: *mut H) -> Result<T, CallError> {
+        self.remove_if(handle, |_| Ok(()))
+    }
+
+    /// The same, unless `refusal` returns an error: nothing is changed then.
+    ///
+    /// # Errors
+    /// As of [`remove`](Self::remove); that of `refusal`.
+    pub fn remove_if(
+        &self,
+        handle: *mut H,
+        refusal: impl FnOnce(&T) -> Result<(), CallError>,
+    ) -> Result<T, CallError> {
         let (generation, number) = slot_of_handle(self.kind, handle)?;
         let slot = &self.slots[number];
         let of_generation = generation * GENERATION;
@@ -112,6 +124,11 @@ impl<T, H> SharedTable<T, H> {
             return Err(if in_use { still_in_use() } else { bad_handle() });
         }
         // SAFETY: this thread made it BUSY; it was OPEN, and no call uses it.
+        if let Err(error) = refusal(unsafe { (*slot.object.get()).assume_init_ref() }) {
+            slot.state.store(open, Release);
+            return Err(error);
+        }
+        // SAFETY: as above.
         let object = unsafe { (*slot.object.get()).assume_init_read() };
         slot.state.store((generation + 1) % GENERATIONS * GENERATION + FREE, Release);
         Ok(object)
@@ -161,6 +178,8 @@ mod tests {
             (second, number(TABLE.remove(handle)))
         });
         assert_eq!(within.ok(), Some((Some(1), Some(-libc::EBUSY))));
+        let refused = TABLE.remove_if(handle, |_| Err(still_in_use()));
+        assert_eq!(number(refused), Some(-libc::EBUSY));
         assert_eq!(TABLE.remove(handle).ok(), Some(1));
     }
 

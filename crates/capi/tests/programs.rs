@@ -194,6 +194,11 @@ fn locks_lend_wait_time_out_and_outlive_their_holders() {
 }
 
 #[test]
+fn programs_share_locks_that_outlive_their_holders() {
+    passes("cc", "shared_locks.c");
+}
+
+#[test]
 fn handles_of_locks_that_are_bad_are_refused() {
     passes("cc", "lock_handles.c");
 }

@@ -69,7 +69,8 @@
 //! Locks of the standard library do not inherit budgets: a task that waits for a mutex held by a
 //! parked task waits for that task's next budget. Share data by a [`Mutex`], which lends the
 //! waiting task's budget to the holder, or by FIFOs ([`fifo`]), whose ends never wait for each
-//! other. Tasks wait for each other by a [`Condvar`], a [`Semaphore`] or a [`Barrier`].
+//! other. Tasks wait for each other by a [`Condvar`], a [`Semaphore`] or a [`Barrier`]. Programs
+//! that were started separately share the locks of [`shared`].
 //!
 //! Privileges, overrun policies, costs and pitfalls are described in `docs/library.md`.
 
@@ -125,6 +126,17 @@ pub mod fifo {
     pub use punctual_ipc::{
         Access, Content, Error, Fifo, FifoAttr, FifoState, Lifetime, Name, Namespace, Reader,
         Writer, MAX_CAPACITY, MIN_CAPACITY,
+    };
+}
+
+/// Locks between programs that were started separately, found by name (docs/locks.md). The kernel
+/// lends the priority of a thread that waits, and hands over what a killed program holds.
+pub mod shared {
+    pub use punctual_ipc::{
+        lock_names, remove_lock, ConditionWait, Lifetime, LockKind, LockOutcome, Name, Namespace,
+        SharedBarrier, SharedCondvar, SharedLockError, SharedLockOwner, SharedLockState,
+        SharedLockUse, SharedMutex, SharedMutexGuard, SharedSemaphore, MOST_HELD, MOST_PARTIES,
+        MOST_UNITS,
     };
 }
 
