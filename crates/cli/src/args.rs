@@ -7,6 +7,7 @@ use punctual_taskset::Overrun;
 use std::path::PathBuf;
 
 use crate::args_fifo::FifoCommand;
+use crate::args_lock::LockCommand;
 use crate::args_measure::MeasureCommand;
 use crate::args_policy::PolicyCommand;
 use crate::args_profile::Profile;
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Role(RoleCommand),
     /// FIFOs between tasks and other programs: make, list, read, write, remove them
     Fifo(FifoCommand),
+    /// Locks between programs: list and remove them
+    Lock(LockCommand),
     /// Serve all programs of this machine: reserve CPU time for them, within limits by user
     Serve(crate::serve::Serve),
     /// Restore the changes of a killed Punctual: frozen processes, priorities, cgroups

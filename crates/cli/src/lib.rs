@@ -30,6 +30,7 @@
 
 mod args;
 mod args_fifo;
+mod args_lock;
 mod args_measure;
 mod args_policy;
 mod args_profile;
@@ -47,6 +48,7 @@ mod fifo_stream;
 mod generate;
 mod hangup;
 mod live;
+mod lock;
 mod measure;
 mod output;
 mod plugin;
@@ -80,6 +82,7 @@ use punctual_policies::PolicyEntry;
 
 use args::{Cli, Command};
 use args_fifo::FifoAction;
+use args_lock::LockAction;
 use args_measure::Instrument;
 use args_policy::PolicyAction;
 use args_role::RoleAction;
@@ -147,6 +150,10 @@ pub fn run_with(policies: &[&'static PolicyEntry]) -> ExitCode {
             FifoAction::Cat(args) => caller.finish(fifo_stream::cat(args)),
             FifoAction::Put(args) => caller.finish(fifo_stream::put(args)),
             FifoAction::Device(args) => caller.finish(fifo_device::serve(args)),
+        },
+        Command::Lock(args) => match &args.action {
+            LockAction::List(args) => caller.finish(lock::list(args)),
+            LockAction::Remove(args) => caller.finish(lock::remove(args)),
         },
         Command::Serve(args) => caller.finish(serve::run(args)),
         Command::Clean(_) => caller.finish(clean::run()),

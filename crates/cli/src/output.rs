@@ -88,6 +88,7 @@ impl Caller {
                 RoleAction::Show(show) => caller("role", show.json),
             },
             Command::Fifo(fifo) => caller("fifo", fifo.action.json()),
+            Command::Lock(lock) => caller("lock", lock.action.json()),
             Command::Clean(clean) => caller("clean", clean.json),
             Command::Completions(_) => caller("completions", false),
             Command::Man(_) => caller("man", false),

@@ -15,6 +15,7 @@ use schemars::{schema_for, Schema};
 use crate::check::CheckResult;
 use crate::clean::CleanResult;
 use crate::fifo::FifoResult;
+use crate::lock::LockResult;
 use crate::policy::PolicyResult;
 use crate::reload::ReloadResult;
 use crate::replay::ReplayResult;
@@ -66,6 +67,7 @@ fn the_published_schemas_are_those_of_the_types() {
     is_published("policy", schema_for!(Envelope<PolicyResult>));
     is_published("role", schema_for!(Envelope<RoleResult>));
     is_published("fifo", schema_for!(Envelope<FifoResult>));
+    is_published("lock", schema_for!(Envelope<LockResult>));
     is_published("serve", schema_for!(Envelope<Option<ServiceStatus>>));
     is_published("clean", schema_for!(Envelope<CleanResult>));
     is_published("top", schema_for!(Envelope<Option<Results>>));

@@ -35,7 +35,7 @@ fn print(to: &mut dyn Write, error: &clap::Error) -> std::io::Result<()> {
 pub fn caller(words: &[OsString]) -> Caller {
     let end = words.iter().position(|word| word == "--");
     let own = &words[..end.unwrap_or(words.len())];
-    let names = ["run", "sim", "check", "doctor", "measure", "role", "fifo", "clean"];
+    let names = ["run", "sim", "check", "doctor", "measure", "role", "fifo", "lock", "clean"];
     let name = own
         .iter()
         .skip(1)
