@@ -79,6 +79,11 @@ static void close_all(void)
 		punctual_cond_destroy(held.cond[i]);
 		punctual_sem_destroy(held.sem[i]);
 		punctual_barrier_destroy(held.barrier[i]);
+		punctual_shared_mutex_unlock(held.shared_mutex[i]);
+		punctual_shared_mutex_close(held.shared_mutex[i]);
+		punctual_shared_cond_close(held.shared_cond[i]);
+		punctual_shared_sem_close(held.shared_sem[i]);
+		punctual_shared_barrier_close(held.shared_barrier[i]);
 		if (held.jobs[i] != running_jobs)
 			punctual_jobs_close(held.jobs[i]);
 		if (held.events[i] != running_events)
@@ -124,7 +129,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const calls[])(struct stream *) = { call_set, call_task, call_current,
 							  call_fifo, call_end, call_mutex,
-							  call_queue, call_jobs };
+							  call_queue, call_jobs,
+							  call_shared_mutex,
+							  call_shared_queue };
 	struct stream in = { data, size };
 
 	held.set[0] = running;

@@ -25,6 +25,10 @@ extern struct held {
 	struct punctual_cond *cond[SLOTS];
 	struct punctual_sem *sem[SLOTS];
 	struct punctual_barrier *barrier[SLOTS];
+	struct punctual_shared_mutex *shared_mutex[SLOTS];
+	struct punctual_shared_cond *shared_cond[SLOTS];
+	struct punctual_shared_sem *shared_sem[SLOTS];
+	struct punctual_shared_barrier *shared_barrier[SLOTS];
 	struct punctual_jobs *jobs[SLOTS];
 	struct punctual_job_events *events[SLOTS];
 } held;
@@ -49,3 +53,5 @@ void call_end(struct stream *in);
 void call_mutex(struct stream *in);
 void call_queue(struct stream *in);
 void call_jobs(struct stream *in);
+void call_shared_mutex(struct stream *in);
+void call_shared_queue(struct stream *in);
