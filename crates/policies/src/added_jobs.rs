@@ -7,6 +7,9 @@
 //! period from the start of that job. Jobs that start within share what the ones before left, and
 //! the first one that starts later begins the next allotment. So a program chooses the order and
 //! the parts, and takes no more from other tasks than a sporadic task of that period and budget.
+//!
+//! A task that was admitted with a whole period as its budget has no allotments: all that a job of
+//! it can take was promised to it already.
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Attribute, End, Refusal, TaskId, INFINITE};
@@ -127,6 +130,12 @@ impl AddedJobs {
     /// # Errors
     /// [`JobRefusal::Invalid`], [`JobRefusal::Quota`].
     fn allot(&self, job: &JobParams, member: &MemberParams) -> Result<(u64, u64), JobRefusal> {
+        if member.budget >= member.period {
+            return match job.finish > job.start {
+                true => Ok((job.start, 0)),
+                false => Err(JobRefusal::Invalid),
+            };
+        }
         let present = self.allotment.filter(|(begun, _)| {
             begun.checked_add(member.period).is_none_or(|over| job.start < over)
         });
@@ -216,6 +225,13 @@ impl Allocators {
         slot.next = job.params.start;
         self.arm_next_release(gsi, s, report);
         Ok(())
+    }
+
+    /// The number of the program's job on which a task executes; `None` between two of them.
+    #[must_use]
+    pub fn job_in_flight(&self, task: TaskId) -> Option<u64> {
+        let slot = &self.slots[self.slot_of(task)?];
+        slot.job.and(slot.added.job).map(|job| job.id)
     }
 
     /// Cancels a job of the program. Its end is reported, at once if it has not begun. Does not

@@ -86,6 +86,10 @@ impl Allocators {
         let (task, index, number) = (slot.member.task(), s as u32, slot.release.number);
         if end == End::Exhausted || slot.used > slot.granted {
             slot.carry_error(slot.used as i64 - slot.granted as i64);
+            if by_program {
+                // The budget of the task may be far more than that of its jobs.
+                slot.limit_error(slot.assigned);
+            }
         }
         if end == End::Exhausted || end == End::Expired {
             // A wait is of the job that the task has then: the program knows how each one ended.

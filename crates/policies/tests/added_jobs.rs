@@ -3,7 +3,7 @@
 
 mod support;
 
-use punctual_dispatcher::{Attribute, End, TaskId};
+use punctual_dispatcher::{Attribute, End, TaskId, INFINITE};
 use punctual_policies::{
     AddedJob, AdmissionTest, Allocators, GroupDemand, Gsi, JobParams, JobRefusal, LocalDispatcher,
     MemberDemand, PolicyEntry, ReleaseEvent, JOBS,
@@ -177,6 +177,21 @@ fn jobs_share_the_budget_of_a_period_and_more_is_refused() {
     p.add(0, 3, job(15, 25, 3, 0)).unwrap();
     p.run(25, |_, _| {});
     assert_eq!(p.cpu.total(0), 6);
+}
+
+#[test]
+fn a_task_that_has_whole_periods_has_jobs_of_any_length_and_budget() {
+    let mut p = Program::new(&[(10, 10)], &[&[40]]);
+    assert_eq!(p.add(0, 1, job(5, 5, 4, 0)), Err(JobRefusal::Invalid));
+    let long = p.add(0, 1, job(5, 105, 25, 0)).unwrap();
+    assert_eq!(p.cpu.a.job_in_flight(p.id(0)), None);
+    p.run(20, |_, _| {});
+    assert_eq!(p.cpu.a.job_in_flight(p.id(0)), Some(long));
+    assert_eq!(p.run(31, |_, _| {}), [(30, 1, End::Exhausted, 25, 0)]);
+    p.add(0, 2, job(31, INFINITE, 7, 0)).unwrap();
+    assert_eq!(p.run(39, |_, _| {}), [(38, 2, End::Exhausted, 7, 0)]);
+    p.add(0, 3, job(39, INFINITE, 9, 0)).unwrap();
+    assert_eq!(p.run(60, |_, _| {}), [(47, 3, End::Completed, 8, 1)]);
 }
 
 #[test]
