@@ -364,7 +364,7 @@ struct punctual_job_attr {
 	size_t size;      /* of this structure */
 	uint64_t start;   /* not before, by punctual_clock(3) */
 	uint64_t finish;  /* not at or after; at most the task's period after the start */
-	uint64_t budget;  /* execution time, at most the task's */
+	uint64_t budget;  /* execution time, at most the task's, see punctual_jobs_open(3) */
 	int64_t priority; /* larger first */
 	uint64_t cookie;  /* comes back with its end */
 };
@@ -1892,7 +1892,8 @@ int punctual_shared_barrier_wait_until(struct punctual_shared_barrier *barrier, 
  * jobs that the program adds, one at a time. Its punctual_wait_period(3) ends the job as completed
  * and waits for the next one. The period and budget of the task bound its jobs: those that start
  * within a period of the first one share one budget, and the first that starts later begins the
- * next. It can be opened once for each task. Any thread may use it, one at a time.
+ * next. They do not bound those of a task whose budget is its period (PUNCTUAL_OVERLOAD of
+ * punctual_open(3)). It can be opened once for each task. Any thread may use it, one at a time.
  *
  * Errors:
  * EBUSY it was opened before
@@ -1970,6 +1971,24 @@ int punctual_job_add(struct punctual_jobs *jobs, const struct punctual_job_attr 
  * EBUSY another thread uses it at this moment
  */
 int punctual_job_cancel(struct punctual_jobs *jobs, uint64_t number);
+
+/*
+ * punctual_job_complete - complete a job in place of its task
+ *
+ * For tasks of punctual_task_pid(3) and punctual_task_command(3), whose processes cannot call
+ * punctual_wait_period(3) and say in another way that they are done: the job ends as completed, and
+ * the rest of its budget is given up. A job that has ended, or has not begun, stays as it is. Does
+ * not wait for the dispatcher.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * EAGAIN the dispatcher has not taken 16 requests of the task
+ * ECANCELED the task has ended, or its set was closed
+ * EBADF jobs is not open
+ * EBUSY another thread uses it at this moment
+ */
+int punctual_job_complete(struct punctual_jobs *jobs, uint64_t number);
 
 /*
  * punctual_job_events_open - receive the ends of all jobs that the program adds to a set

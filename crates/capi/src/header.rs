@@ -213,6 +213,7 @@ fn the_header_declares_what_is_here() {
         punctual_is_over as extern "C" fn() -> _,
         punctual_job_add as unsafe extern "C" fn(_, _, _) -> _,
         punctual_job_cancel as extern "C" fn(_, _) -> _,
+        punctual_job_complete as extern "C" fn(_, _) -> _,
         punctual_job_event as unsafe extern "C" fn(_, _, _) -> _,
         punctual_job_events_close as extern "C" fn(_) -> _,
         punctual_job_events_fd as extern "C" fn(_) -> _,

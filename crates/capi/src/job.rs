@@ -139,6 +139,12 @@ pub extern "C" fn punctual_job_cancel(jobs: *mut HandleOfJobs, number: u64) -> c
 }
 
 #[no_mangle]
+pub extern "C" fn punctual_job_complete(jobs: *mut HandleOfJobs, number: u64) -> c_int {
+    let completed = JOBS.with(jobs, |jobs| jobs.complete(number).map_err(refused));
+    returned(completed.and_then(|completed| completed))
+}
+
+#[no_mangle]
 pub unsafe extern "C" fn punctual_jobs_order(
     set: *mut HandleOfSet,
     group: *const c_char,

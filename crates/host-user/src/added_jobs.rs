@@ -13,7 +13,7 @@ use std::sync::Arc;
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Attribute, End};
 use punctual_policies::{AddedJob, JobParams, JobRefusal, LocalDispatcher, ReleaseEvent, JOBS};
-use punctual_taskset::{TaskSet, TaskSpec};
+use punctual_taskset::{TaskSet, TaskSpec, DURATION_LIMIT};
 use rtrb::{Consumer, Producer};
 
 use crate::command_ring::CommandSender;
@@ -36,6 +36,7 @@ pub(crate) type Order = ([Attribute; 4], usize);
 pub(crate) enum JobRequest {
     Add(AddedJob),
     Cancel(u64),
+    Complete(u64),
 }
 
 /// Why a request was not sent.
@@ -94,11 +95,16 @@ impl TaskJobs {
     /// See [`JobError`]; there is no event then.
     pub fn add(&mut self, params: &JobParams, cookie: u64) -> Result<u64, JobError> {
         static IDS: AtomicU64 = AtomicU64::new(1);
+        // A task that has whole periods is limited by none.
+        let (longest, most) = match self.budget < self.period {
+            true => (self.period, self.budget),
+            false => (u64::MAX, DURATION_LIMIT),
+        };
         let length = params.finish.checked_sub(params.start).filter(|&length| length > 0);
-        if length.is_none_or(|length| length > self.period) {
+        if length.is_none_or(|length| length > longest) {
             return Err(JobError::Invalid);
         }
-        if params.budget > self.budget {
+        if params.budget > most {
             return Err(JobError::Quota);
         }
         let id = IDS.fetch_add(1, Relaxed);
@@ -112,6 +118,16 @@ impl TaskJobs {
     /// [`JobError::Full`], [`JobError::Over`].
     pub fn cancel(&mut self, id: u64) -> Result<(), JobError> {
         self.send(JobRequest::Cancel(id))
+    }
+
+    /// Completes a job in place of its task, whose threads cannot call `wait_period`: those of
+    /// another program. What is left of its budget is given up; it has to be in flight. The task
+    /// executes nothing more before its next job, and its thread is to wait for that by itself.
+    ///
+    /// # Errors
+    /// [`JobError::Full`], [`JobError::Over`].
+    pub fn complete(&mut self, id: u64) -> Result<(), JobError> {
+        self.send(JobRequest::Complete(id))
     }
 
     fn send(&mut self, request: JobRequest) -> Result<(), JobError> {
@@ -273,6 +289,12 @@ impl Engine {
             // One that has ended has its event.
             JobRequest::Cancel(id) => {
                 let _ = allocators.cancel_job(&mut gsi, task, id, report);
+            }
+            JobRequest::Complete(id) => {
+                if allocators.job_in_flight(task) == Some(id) {
+                    members[i].as_deref_mut().into_iter().for_each(|m| m.periods.waits());
+                    let _ = allocators.done(dispatcher, task, now);
+                }
             }
         }
     }

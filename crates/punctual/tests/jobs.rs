@@ -322,6 +322,35 @@ fn a_program_executes_on_its_jobs_alone() {
 }
 
 #[test]
+fn the_job_of_a_process_is_completed_for_it() {
+    let _turn = turn();
+    let Some(running) = start(|set| set.policy(Policy::Jobs).overload()) else { return };
+    let mut events = running.job_events().expect("nothing has it");
+    let task = running.task("task").period(100 * MS).budget(100 * MS);
+    let task = task.command(["sh", "-c", "while :; do :; done"]).expect("it fits");
+    let mut jobs = task.jobs().expect("nothing has it");
+    // One that has not begun goes on.
+    let later = jobs.add(&job(soon(3_600_000), u64::MAX, NS, 0), 1).expect("there is room");
+    jobs.complete(later).expect("there is room");
+    assert_eq!(events.next(soon(300)), Err(NoEvent::TimedOut));
+    jobs.cancel(later).expect("there is room");
+    assert_eq!(next(&mut events).end, AddedJobEnd::Cancelled);
+    let hour = 3_600_000 * NS;
+    let long = jobs.add(&job(soon(0), u64::MAX, hour, 0), 2).expect("there is room");
+    let mut ended = Err(NoEvent::TimedOut);
+    assert!(comes_true(|| {
+        // The task begins some time after it was added.
+        jobs.complete(long).expect("there is room");
+        ended = events.next(soon(20));
+        ended.is_ok()
+    }));
+    let ended = ended.expect("it has ended");
+    assert_eq!((ended.id, ended.end), (long, AddedJobEnd::Completed));
+    assert_eq!(ended.used + ended.remaining, hour);
+    running.stop().expect("it stops");
+}
+
+#[test]
 fn the_end_of_a_task_ends_its_job_and_takes_no_more() {
     let _turn = turn();
     let Some(running) = start(|set| set.policy(Policy::Jobs)) else { return };

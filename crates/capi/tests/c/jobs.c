@@ -83,6 +83,7 @@ static void is_refused(struct punctual_jobs *jobs, struct punctual_job_events *e
 	FAILS(punctual_job_add(jobs, NULL, NULL), EFAULT);
 	FAILS(punctual_job_add(NULL, &job, NULL), EBADF);
 	FAILS(punctual_job_cancel((struct punctual_jobs *)events, 1), EBADF);
+	FAILS(punctual_job_complete(NULL, 1), EBADF);
 	FAILS(punctual_job_event(events, &event, 0), ETIMEDOUT);
 	FAILS(punctual_job_event(events, NULL, 0), EFAULT);
 	FAILS(punctual_job_event(NULL, &event, 0), EBADF);
@@ -98,6 +99,8 @@ static void is_refused(struct punctual_jobs *jobs, struct punctual_job_events *e
 	event = next_of(events);
 	CHECK(event.job == second && event.cookie == 8);
 	CHECK(event.end == PUNCTUAL_JOB_REFUSED && event.error == -EBUSY);
+	/* It has not begun. */
+	CHECK(punctual_job_complete(jobs, first) == 0);
 	CHECK(punctual_job_cancel(jobs, first) == 0);
 	event = next_of(events);
 	CHECK(event.job == first && event.cookie == 7);

@@ -45,6 +45,7 @@ void call_jobs(struct stream *in)
 		break;
 	case 5:
 		checked(punctual_job_cancel(jobs, stream_number(in)));
+		checked(punctual_job_complete(jobs, stream_number(in)));
 		break;
 	case 6:
 		checked(punctual_job_events_open(handle(in, held.set), room(in, held.events)));
