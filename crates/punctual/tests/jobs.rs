@@ -2,9 +2,10 @@
 //! RED-Linux, Figs. 3 to 5.
 
 mod common;
+#[path = "common/traced_jobs.rs"]
+mod traced_jobs;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
@@ -17,7 +18,8 @@ use punctual::{
 };
 use punctual_explain::{Activity, Explainer, Reason, Share};
 use punctual_test_support::{comes_true, Scratch, LIVENESS};
-use punctual_trace::{kind, Trace};
+use punctual_trace::kind;
+use traced_jobs::{jobs_of, read};
 
 const HIGH: i64 = 2;
 const MIDDLE: i64 = 1;
@@ -83,55 +85,6 @@ impl Allocator {
     }
 }
 
-/// A job of a trace: start, finish, budget, priority, kind of end, used.
-type Traced = (u64, u64, u64, i64, u32, u64);
-
-fn read(path: &str) -> Trace {
-    let file = std::fs::File::open(path).expect("it was written");
-    Trace::read(&mut std::io::BufReader::new(file)).expect("it is whole")
-}
-
-/// The jobs of a trace that have ended, by task. No job was selected while another task that was
-/// not suspended had a more important one.
-fn jobs_of(trace: &str) -> HashMap<u32, Vec<Traced>> {
-    let records = read(trace).records;
-    let ends = kind::EVENT + 1..=kind::EVENT + 5;
-    let of_task: HashMap<u64, u32> =
-        records.iter().filter(|r| ends.contains(&r.kind)).map(|r| (r.a, r.small)).collect();
-    let mut all = HashMap::<u32, Vec<Traced>>::new();
-    let mut in_flight = HashMap::<u32, (u64, u64, u64, i64)>::new();
-    let mut suspended = Vec::new();
-    for pair in records.windows(2) {
-        let (record, then) = (&pair[0], &pair[1]);
-        match record.kind {
-            kind::JOB_ADD => {
-                assert_eq!(then.kind, kind::JOB_ADD_2);
-                let job = (record.a, record.b, then.time, then.a as i64);
-                assert_eq!(in_flight.insert(record.small, job), None, "one job at a time");
-            }
-            kind::TASK_BLOCKED => suspended.push(record.small),
-            kind::TASK_READY => suspended.retain(|&task| task != record.small),
-            kind::SELECTED => {
-                let Some(task) = of_task.get(&record.a) else { continue };
-                let Some(selected) = in_flight.get(task) else { continue };
-                let waiting = in_flight.iter().filter(|(other, _)| !suspended.contains(other));
-                let first = waiting.map(|(_, job)| job.3).max();
-                assert!(first <= Some(selected.3), "{selected:?} of {in_flight:?}");
-            }
-            end if ends.contains(&end) => {
-                let Some((start, finish, budget, priority)) = in_flight.remove(&record.small)
-                else {
-                    continue;
-                };
-                let job = (start, finish, budget, priority, end - kind::EVENT, record.b);
-                all.entry(record.small).or_default().push(job);
-            }
-            _ => {}
-        }
-    }
-    all
-}
-
 #[test]
 fn figures_3_and_4_run_the_optional_part_in_what_the_mandatory_one_left() {
     let _turn = turn();
@@ -171,18 +124,23 @@ fn figures_3_and_4_run_the_optional_part_in_what_the_mandatory_one_left() {
     }
     assert_eq!(a.events.take_dropped(), 0);
     a.running.stop().expect("it stops");
-    let jobs = jobs_of(&trace);
-    let parts = jobs.values().find(|jobs| jobs.iter().any(|job| job.3 == HIGH)).expect("it ran");
-    let both = parts.windows(2).filter(|pair| (pair[0].3, pair[1].3) == (HIGH, LOW));
+    let jobs = jobs_of(&read(&trace));
+    let parts =
+        jobs.values().find(|jobs| jobs.iter().any(|job| job.priority == HIGH)).expect("it ran");
+    let both = parts.windows(2);
+    let both = both.filter(|pair| (pair[0].priority, pair[1].priority) == (HIGH, LOW));
     let mut completed = 0;
     for pair in both.clone() {
-        let ((start, finish, _, _, end, used), optional) = (pair[0], pair[1]);
-        assert_eq!((optional.0, optional.1), (start, finish), "in the same period");
-        assert!(optional.2 <= (budget - used.min(budget)) * 26 / 25, "{pair:?}");
-        completed += u32::from(end == kind::event::COMPLETED);
+        let (mandatory, optional) = (pair[0], pair[1]);
+        assert_eq!(optional.start, mandatory.start, "in the same period");
+        assert_eq!(optional.finish, mandatory.finish, "in the same period");
+        let left = budget - mandatory.used.min(budget);
+        assert!(optional.budget <= left * 26 / 25, "{pair:?}");
+        completed += u32::from(mandatory.end == kind::event::COMPLETED);
     }
     assert!(both.count() >= 5 && completed > 0, "{parts:?}");
-    let mandatory: Vec<u64> = parts.iter().filter(|job| job.3 == HIGH).map(|job| job.0).collect();
+    let mandatory = parts.iter().filter(|job| job.priority == HIGH);
+    let mandatory: Vec<u64> = mandatory.map(|job| job.start).collect();
     assert!(mandatory.windows(2).all(|pair| (pair[1] - pair[0]) % period == 0), "{mandatory:?}");
 }
 
@@ -222,14 +180,17 @@ fn figure_5_promotes_a_job_that_the_low_band_did_not_complete() {
         a.task.add(&j, 1).expect("there is room");
     }
     a.running.stop().expect("it stops");
-    let jobs = jobs_of(&trace);
-    let bands = jobs.values().find(|jobs| jobs.iter().any(|job| job.3 == HIGH)).expect("it ran");
-    let both = bands.windows(2).filter(|pair| (pair[0].3, pair[1].3) == (LOW, HIGH));
-    let both = both.filter(|pair| pair[1].0 < pair[0].0 + period);
+    let jobs = jobs_of(&read(&trace));
+    let bands =
+        jobs.values().find(|jobs| jobs.iter().any(|job| job.priority == HIGH)).expect("it ran");
+    let both = bands.windows(2);
+    let both = both.filter(|pair| (pair[0].priority, pair[1].priority) == (LOW, HIGH));
+    let both = both.filter(|pair| pair[1].start < pair[0].start + period);
     for pair in both.clone() {
         let (low, high) = (pair[0], pair[1]);
-        assert_eq!(low.4, kind::event::EXPIRED);
-        assert_eq!((high.0, high.1), (low.1, low.0 + period), "from the promotion on");
+        assert_eq!(low.end, kind::event::EXPIRED);
+        assert_eq!(high.start, low.finish, "from the promotion on");
+        assert_eq!(high.finish, low.start + period, "to the end of the period");
     }
     assert!(both.count() > 0, "{bands:?}");
     let why = Explainer::new(&read(&trace)).expect("it has its set").misses();
