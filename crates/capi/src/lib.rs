@@ -1,8 +1,9 @@
 //! libpunctual: the crate [`punctual`] for programs in C.
 //!
-//! `include/punctual.h` declares and describes the calls; the man pages are made of it. Each
-//! function here has the name of its call. What C can do that Rust cannot is refused here: bad
-//! handles (`handle`), bad structures (`plain`), calls from a thread that is no task (`current`).
+//! `include/punctual.h` and `include/gsi.h` declare and describe the calls; the man pages are made
+//! of them. Each function here has the name of its call. What C can do that Rust cannot is refused
+//! here: bad handles (`handle`), bad structures (`plain`), calls from a thread that is no task
+//! (`current`).
 //!
 //! A panic would be a defect of Punctual; it ends the program at the border to C.
 
@@ -18,6 +19,9 @@ mod fifo;
 mod fifo_end;
 mod fork;
 mod group;
+mod gsi;
+mod gsi_job;
+mod gsi_table;
 mod handle;
 mod job;
 mod lock_error;
@@ -40,5 +44,7 @@ mod task;
 mod task_change;
 mod thread;
 
+#[cfg(test)]
+mod gsi_header;
 #[cfg(test)]
 mod header;

@@ -143,8 +143,9 @@ impl TaskJobs {
         Ok(())
     }
 
-    /// The engine is gone, or the task.
-    fn is_over(&self) -> bool {
+    /// The task has ended, or the run: no job can be added. Neither allocates nor locks.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
         self.doorbell.stop_requested() || self.requests.is_abandoned()
     }
 }

@@ -1,0 +1,168 @@
+//! gsi.h: the programs of RED-Linux's figures, and its calls with right and wrong arguments.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use punctual_trace::kind::event;
+
+use crate::traced_jobs::{jobs_of, read, TracedJob};
+use crate::{compile, passed, passes, run, turn, HERE};
+
+/// ns in a ms.
+const MS: u64 = 1_000_000;
+const NO_WARNING: [&str; 4] = ["-Wall", "-Wextra", "-pedantic", "-Werror"];
+
+fn text(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(path).expect("it is there")
+}
+
+fn example(name: &str) -> PathBuf {
+    Path::new(HERE).join("examples/gsi").join(name)
+}
+
+/// What EDITS.md says of a file: the lines as they are, and as they were printed.
+fn edits(file: &str) -> Vec<(String, String)> {
+    let all = text(example("EDITS.md"));
+    let section = all.split("\n## ").find(|section| section.starts_with(file)).expect("a section");
+    let blocks = section.split("```diff\n").skip(1);
+    let blocks = blocks.map(|block| block.split("```").next().expect("a block ends"));
+    let side = |block: &str, mark: char| {
+        let of_side = block.lines().filter(|line| line.starts_with([' ', mark]));
+        of_side.map(|line| format!("{}\n", &line[1..])).collect::<String>()
+    };
+    blocks.map(|block| (side(block, '+'), side(block, '-'))).collect()
+}
+
+#[test]
+fn the_list_of_edits_has_every_line_that_is_not_the_papers() {
+    for figure in ["fig3", "fig4", "fig5"] {
+        let printed = text(example(&format!("printed/{figure}.txt")));
+        let file = format!("{figure}.c");
+        let whole = text(example(&file));
+        let first = printed.lines().next().expect("it is not empty");
+        let begins = whole.find(first).expect("the first line of the figure");
+        let ends = whole.find("\n/* From here on it is not the paper's. */").unwrap_or(whole.len());
+        let mut as_it_is = whole[begins..ends].to_owned();
+        for (now, before) in edits(&file) {
+            assert_eq!(as_it_is.matches(&now).count(), 1, "{file}:\n{now}");
+            as_it_is = as_it_is.replace(&now, &before);
+        }
+        assert_eq!(as_it_is.trim_end(), printed.trim_end(), "{file}");
+    }
+}
+
+#[test]
+fn the_header_is_clean_and_the_figures_have_no_warning_in_every_version_of_c_and_cpp() {
+    let source = "#include <gsi.h>\n#include <punctual.h>\n#include <gsi.h>\n\
+                  GSI_TIME of(GSI_Event e, GSI_JOB j);\n\
+                  GSI_TIME of(GSI_Event e, GSI_JOB j)\n\
+                  { return e.budget + (GSI_TIME)j.GSI_PRIVATE + (GSI_TIME)QOS_BUDGET; }\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    for language in ["c99", "c11", "c17", "c2x", "c++11", "c++14", "c++17", "c++20"] {
+        let cpp = language.starts_with("c++");
+        let file = folder.path().join(if cpp { "header.cc" } else { "header.c" });
+        std::fs::write(&file, source).expect("it is written");
+        let mut command = Command::new(if cpp { "c++" } else { "cc" });
+        command.arg(format!("-std={language}")).args(NO_WARNING).arg("-fsyntax-only");
+        run(command.arg("-I").arg(format!("{HERE}/include")).arg(&file));
+        for figure in ["fig3.c", "fig5.c"].iter().filter(|_| !cpp) {
+            let mut command = Command::new("cc");
+            command.arg(format!("-std={language}")).args(NO_WARNING).args(["-O2", "-c"]);
+            command.args(["-D_GNU_SOURCE", "-o", "/dev/null", "-I"]).arg(format!("{HERE}/include"));
+            run(command.arg(example(figure)));
+        }
+    }
+}
+
+#[test]
+fn calls_of_gsi_refuse_what_is_wrong_and_report_how_jobs_end() {
+    passes("cc", "gsi.c");
+}
+
+/// Runs a program of gsi.h; the ended jobs of its processes, each list that of one. `None`: the
+/// machine lacks something.
+fn jobs_of_program(source: &Path) -> Option<Vec<Vec<TracedJob>>> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (program, trace) = (folder.path().join("program"), folder.path().join("trace"));
+    compile("cc", source, &program, &NO_WARNING);
+    let _turn = turn();
+    let mut command = Command::new(&program);
+    let ran = passed(source, command.env("PUNCTUAL_GSI_TRACE", &trace), folder.path());
+    ran.then(|| jobs_of(&read(&trace)).into_values().collect())
+}
+
+/// The pairs of jobs that follow each other with these priorities.
+fn pairs(jobs: &[TracedJob], priorities: (i64, i64)) -> impl Iterator<Item = [TracedJob; 2]> + '_ {
+    let both = jobs.windows(2).map(|pair| [pair[0], pair[1]]);
+    both.filter(move |pair| (pair[0].priority, pair[1].priority) == priorities)
+}
+
+/// The optional part has what the mandatory one left, in the same period, when that is over.
+/// Returns how many mandatory parts completed whose optional parts executed.
+fn is_imprecise(jobs: &[TracedJob], period: u64, budget: u64) -> usize {
+    const HIGH: i64 = 3;
+    const LOW: i64 = 1;
+    let mut executed = 0;
+    for [mandatory, optional] in pairs(jobs, (HIGH, LOW)) {
+        assert_eq!((mandatory.start, mandatory.finish), (optional.start, optional.finish));
+        assert_eq!(mandatory.finish - mandatory.start, period);
+        // Up to a twenty-fifth more settles what an earlier one lost to the dispatcher.
+        let left = budget - mandatory.used.min(budget);
+        assert!(optional.budget <= left * 26 / 25, "{mandatory:?} {optional:?}");
+        let completed = mandatory.end == event::COMPLETED;
+        executed += usize::from(completed && optional.used > 0);
+    }
+    for [optional, mandatory] in pairs(jobs, (LOW, HIGH)) {
+        assert_eq!((mandatory.start - optional.start) % period, 0);
+        assert!(mandatory.start > optional.start && mandatory.budget <= budget * 26 / 25);
+    }
+    executed
+}
+
+#[test]
+fn figures_3_and_4_execute_optional_parts_on_what_mandatory_ones_left() {
+    let Some(jobs) = jobs_of_program(&example("fig3.c")) else { return };
+    assert_eq!(jobs.len(), 1, "one process");
+    let executed = is_imprecise(&jobs[0], 10 * MS, 3 * MS);
+    assert!(executed > 0, "{jobs:?}");
+    // 20 rounds of 1 ms each.
+    let all: u64 = jobs[0].iter().map(|job| job.used).sum();
+    assert!(all >= 39 * MS, "{all}");
+}
+
+#[test]
+fn mandatory_parts_come_before_other_jobs_and_optional_ones_after_them() {
+    let source = Path::new(HERE).join("tests/c/gsi_bands.c");
+    let Some(jobs) = jobs_of_program(&source) else { return };
+    assert_eq!(jobs.len(), 3, "two tasks and a job between the bands");
+    // What was selected while what waited is checked with the reading of the trace.
+    let imprecise = jobs.iter().filter(|jobs| jobs.iter().any(|job| job.priority == 3));
+    let executed: Vec<usize> = imprecise.map(|jobs| is_imprecise(jobs, 20 * MS, 6 * MS)).collect();
+    assert_eq!(executed.len(), 2);
+    assert!(executed.iter().sum::<usize>() > 0, "{executed:?}");
+}
+
+#[test]
+fn figure_5_promotes_what_the_low_band_did_not_complete() {
+    const LOW: i64 = 1;
+    const HIGH: i64 = 3;
+    let Some(jobs) = jobs_of_program(&example("fig5.c")) else { return };
+    let (period, promotion, budget) = (20 * MS, 10 * MS, 6 * MS);
+    let dual = jobs.iter().find(|jobs| jobs.iter().any(|job| job.priority == LOW));
+    let dual = dual.expect("a task of two priorities");
+    let mut executed = 0;
+    for [low, high] in pairs(dual, (LOW, HIGH)) {
+        assert_ne!(low.end, event::COMPLETED, "it has nothing left to promote");
+        assert_eq!(low.finish, low.start + promotion);
+        assert_eq!(high.start, low.finish, "it starts at the promotion");
+        assert_eq!(high.finish, low.start + period);
+        let left = budget - low.used.min(budget);
+        assert!(high.budget <= left * 26 / 25, "{low:?} {high:?}");
+        executed += usize::from(high.used > 0);
+    }
+    assert!(executed > 0, "{dual:?}");
+    for pair in [(LOW, LOW), (HIGH, LOW)].iter().flat_map(|&p| pairs(dual, p)) {
+        let begun = if pair[0].priority == HIGH { promotion } else { 0 };
+        assert_eq!((pair[1].start + begun - pair[0].start) % period, 0, "{pair:?}");
+    }
+}
