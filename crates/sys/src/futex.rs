@@ -1,14 +1,17 @@
 //! Waiting for a word in memory to change, and waking threads that wait. All real-time safe.
 
+use std::io;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
+
+use rustix::io::Errno;
 
 use crate::clock::timespec;
 
 /// Sleeps while `word` is `value`, until woken, interrupted or `until` (CLOCK_MONOTONIC ns;
 /// `u64::MAX` for ever). Returns for any reason: look again.
 pub fn wait(word: &AtomicU32, value: u32, until: u64) {
-    wait_with(word, value, until, libc::FUTEX_PRIVATE_FLAG);
+    let _ = wait_with(word, value, until, libc::FUTEX_PRIVATE_FLAG);
 }
 
 /// Sleeps until an instant on CLOCK_MONOTONIC; a signal may end it early. A thread of C is not
@@ -19,14 +22,21 @@ pub fn sleep_until(instant: u64) {
 
 /// The same for a word in memory that processes share.
 pub fn wait_shared(word: &AtomicU32, value: u32, until: u64) {
-    wait_with(word, value, until, 0);
+    let _ = wait_with(word, value, until, 0);
 }
 
-fn wait_with(word: &AtomicU32, value: u32, until: u64, flag: libc::c_int) {
+/// As [`wait_shared`]; whether a handler of a signal was called meanwhile, as far as the kernel
+/// says: a handler with SA_RESTART may have been called in any case, where `until` is `u64::MAX`.
+#[must_use]
+pub fn wait_shared_interrupted(word: &AtomicU32, value: u32, until: u64) -> bool {
+    wait_with(word, value, until, 0) == Err(Errno::INTR)
+}
+
+fn wait_with(word: &AtomicU32, value: u32, until: u64, flag: libc::c_int) -> Result<(), Errno> {
     let at = timespec(until);
     let timeout = if until == u64::MAX { ptr::null() } else { &at as *const _ };
     // SAFETY: the word outlives the call; the timeout is null or valid.
-    unsafe {
+    let result = unsafe {
         libc::syscall(
             libc::SYS_futex,
             word.as_ptr(),
@@ -35,7 +45,11 @@ fn wait_with(word: &AtomicU32, value: u32, until: u64, flag: libc::c_int) {
             timeout,
             ptr::null::<u32>(),
             libc::FUTEX_BITSET_MATCH_ANY,
-        );
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
     }
 }
 
