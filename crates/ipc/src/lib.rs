@@ -10,6 +10,8 @@
 //!   Reader     get, all or nothing
 //! SharedMutex, SharedCondvar, SharedSemaphore, SharedBarrier
 //!              locks that the death of a process does not leave locked
+//! Region       memory of one size, zeros at first
+//! RobustMutex  a mutex in it, unlocked by the death of its owner
 //! ```
 //!
 //! An object lives as long as a process has it open. What processes that were killed leave behind
@@ -23,6 +25,7 @@ mod mapping;
 mod name;
 mod namespace;
 mod object;
+mod region;
 mod robust_mutex;
 
 pub use fifo::{
@@ -35,3 +38,5 @@ pub use lock::{
 };
 pub use name::Name;
 pub use namespace::{Lifetime, Namespace};
+pub use region::Region;
+pub use robust_mutex::{Locked, RobustMutex};

@@ -42,6 +42,7 @@ const ATTEMPTS: u32 = 1000;
 pub enum ObjectKind {
     Fifo,
     Lock,
+    Region,
 }
 
 impl ObjectKind {
@@ -50,6 +51,7 @@ impl ObjectKind {
         match self {
             Self::Fifo => "fifo",
             Self::Lock => "lock",
+            Self::Region => "region",
         }
     }
 
@@ -57,7 +59,7 @@ impl ObjectKind {
     fn pipes(self) -> &'static [&'static str] {
         match self {
             Self::Fifo => &PIPES,
-            Self::Lock => &[],
+            Self::Lock | Self::Region => &[],
         }
     }
 }

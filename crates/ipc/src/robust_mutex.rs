@@ -4,8 +4,10 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// POSIX's, of this C library: processes that share it have the same.
+/// POSIX's, of this C library: processes that share it have the same. It lies in shared memory, and
+/// begins as zeros.
 #[repr(C)]
+#[derive(Debug)]
 pub struct RobustMutex(UnsafeCell<libc::pthread_mutex_t>);
 
 // SAFETY: it is made for that.
@@ -45,26 +47,56 @@ impl RobustMutex {
         }
     }
 
-    /// Locks it, and waits for its owner. What it protects is consistent at any instant, so that
-    /// the death of an owner needs no repair.
+    /// Locks it, and waits for its owner, which executes at the priority of this thread meanwhile.
+    ///
+    /// The death of an owner unlocks it, and is reported by [`Locked::owner_died`]: repair what it
+    /// protects then, or keep that consistent at any instant.
     ///
     /// # Errors
     /// EDEADLK: this thread has it; EINVAL and others: the memory is damaged.
     pub fn lock(&self) -> io::Result<Locked> {
         let mutex = self.0.get();
         // SAFETY: initialized by `init`; damaged memory is an error value or, at worst, a wait.
-        let owner_died = match unsafe { libc::pthread_mutex_lock(mutex) } {
-            libc::EOWNERDEAD => {
-                // SAFETY: this thread has locked it.
-                check(unsafe { libc::pthread_mutex_consistent(mutex) })?;
-                true
-            }
-            result => {
-                check(result)?;
-                false
-            }
-        };
+        let owner_died = self.is_inherited(unsafe { libc::pthread_mutex_lock(mutex) })?;
         Ok(Locked { mutex, owner_died })
+    }
+
+    /// Locks it, unless a thread that lives has it: `None`.
+    ///
+    /// # Errors
+    /// As of [`lock`](Self::lock).
+    pub fn try_lock(&self) -> io::Result<Option<Locked>> {
+        let mutex = self.0.get();
+        // SAFETY: as in `lock`.
+        match unsafe { libc::pthread_mutex_trylock(mutex) } {
+            libc::EBUSY => Ok(None),
+            result => Ok(Some(Locked { mutex, owner_died: self.is_inherited(result)? })),
+        }
+    }
+
+    /// What locking it returned: whether its owner had died.
+    fn is_inherited(&self, result: libc::c_int) -> io::Result<bool> {
+        if result == libc::EOWNERDEAD {
+            // SAFETY: this thread has locked it.
+            check(unsafe { libc::pthread_mutex_consistent(self.0.get()) })?;
+            return Ok(true);
+        }
+        check(result).map(|()| false)
+    }
+}
+
+impl RobustMutex {
+    /// Unlocks what the calling thread has locked and [kept](Locked::keep); whether it had.
+    pub fn unlock_kept(&self) -> bool {
+        // SAFETY: initialized by `init`; a robust mutex refuses threads that do not have it.
+        unsafe { libc::pthread_mutex_unlock(self.0.get()) == 0 }
+    }
+}
+
+impl Locked {
+    /// Leaves it locked until [`RobustMutex::unlock_kept`], or the end of the calling thread.
+    pub fn keep(self) {
+        std::mem::forget(self);
     }
 }
 

@@ -1,0 +1,66 @@
+//! Regions: memory of one size, by name.
+
+mod common;
+
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use common::{name, namespace};
+use punctual_ipc::{Region, RobustMutex};
+
+/// The word at the beginning of a region.
+fn word(region: &Region) -> &AtomicU64 {
+    // SAFETY: a region has whole pages, and all words are valid.
+    unsafe { region.base().cast().as_ref() }
+}
+
+fn fill(base: NonNull<u8>) -> io::Result<()> {
+    // SAFETY: as above; no other thread has it yet.
+    let word: &AtomicU64 = unsafe { base.cast().as_ref() };
+    // It begins as zeros, and is filled once.
+    match word.fetch_add(7, Ordering::Relaxed) {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::AlreadyExists.into()),
+    }
+}
+
+#[test]
+fn programs_that_open_a_region_share_it_until_none_has_it() {
+    let (_folder, namespace) = namespace();
+    let open = |length| Region::open_or_create(&namespace, &name("words"), length, fill);
+    let first = open(100).expect("it is made");
+    let second = open(100).expect("it is opened");
+    assert_eq!(word(&second).fetch_add(1, Ordering::Relaxed), 7);
+    assert_eq!(word(&first).load(Ordering::Relaxed), 8);
+    let error = open(5000).expect_err("another size");
+    assert_eq!(error.errno, Some(libc::EBADMSG), "{error}");
+    drop((first, second));
+    let again = open(5000).expect("it is made");
+    assert_eq!(word(&again).load(Ordering::Relaxed), 7);
+}
+
+#[test]
+fn a_mutex_that_is_kept_belongs_to_its_thread_until_that_ends() {
+    let (_folder, namespace) = namespace();
+    let region = Region::open_or_create(&namespace, &name("mutex"), 64, |base| {
+        // SAFETY: zeros, aligned, and of no other thread.
+        unsafe { base.cast::<RobustMutex>().as_ref() }.init()
+    })
+    .expect("it is made");
+    // SAFETY: as above, initialized.
+    let mutex: &RobustMutex = unsafe { region.base().cast().as_ref() };
+    mutex.try_lock().expect("it is good").expect("it is free").keep();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert!(mutex.try_lock().expect("it is good").is_none());
+            assert!(!mutex.unlock_kept());
+        });
+    });
+    assert!(mutex.unlock_kept() && !mutex.unlock_kept());
+    std::thread::scope(|scope| {
+        scope.spawn(|| mutex.lock().expect("it is good").keep());
+    });
+    assert!(mutex.lock().expect("it is good").owner_died);
+    assert!(!mutex.lock().expect("it is good").owner_died);
+}
