@@ -11,7 +11,7 @@ PUNCTUAL := target/release/punctual
 all:
 	scripts/setup build
 	env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u DESTDIR -u PREFIX \
-		cargo build --release $(CARGO_FLAGS) -p punctual-cli -p punctual-capi
+		cargo build --release $(CARGO_FLAGS) -p punctual-cli -p punctual-capi -p punctual-rtai
 
 # The main job, to be seen in a minute: real programs with enforced budgets on this kernel.
 demo:
@@ -76,8 +76,8 @@ vm-compare:
 	@vm/compare $(COMPARE)
 
 # The command, its man pages and shell completions, roles, the units of the service, its policy for
-# the system bus and its action for polkit, the header for policies in C, and libpunctual with its
-# header and man pages.
+# the system bus and its action for polkit, the header for policies in C, libpunctual with its
+# header and man pages, and liblxrt with RTAI's headers.
 #   make install [PREFIX=/usr/local] [DESTDIR=...] [REALTIME_KIT=yes]
 # With REALTIME_KIT=yes the bus starts the service for clients of RealtimeKit, not rtkit-daemon.
 PREFIX := /usr/local
@@ -120,11 +120,13 @@ ifeq ($(REALTIME_KIT),yes)
 	chmod 644 $(DBUS_ACTIVATION)
 endif
 	$(MAKE) -C crates/capi install PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
+	$(MAKE) -C crates/rtai install PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 
 # DESTDIR and PREFIX as with `make install`.
 uninstall:
 	$(RM) $(INSTALLED)
 	$(MAKE) -C crates/capi uninstall PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
+	$(MAKE) -C crates/rtai uninstall PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 
 clean:
 	cargo clean

@@ -1,0 +1,34 @@
+//! The functions of the headers in `include/rtai`, which describe them. Each has the name of its
+//! call; what it does is in the modules below.
+
+mod names;
+mod print;
+mod registry;
+mod semaphores;
+mod tasks;
+mod threads;
+mod time;
+
+pub use names::NAMES_END;
+
+use std::ffi::{c_int, c_void};
+
+use crate::arena::{arena, Arena, Handle, TaskIndex};
+use crate::current;
+
+/// `RTIME`.
+pub type Rtime = i64;
+
+/// A task as C passes it: NULL is that of the calling thread.
+///
+/// # Errors
+/// -EINVAL: there is no such task.
+fn named_task(task: *const c_void) -> Result<(&'static Arena, TaskIndex), c_int> {
+    let arena = arena().ok_or(-libc::EINVAL)?;
+    if task.is_null() {
+        return Ok((arena, current::caller().ok_or(-libc::EINVAL)?.task));
+    }
+    let handle = Handle::from_pointer(task);
+    let found = arena.transact(|transaction| transaction.find_task(handle));
+    Ok((arena, found.ok_or(-libc::EINVAL)?))
+}

@@ -1,0 +1,145 @@
+//! Tasks: threads of programs that take part (RTAI, sched/api.c and sys.c).
+
+use crate::arena::queue::{WaitOutcome, DELAYED, READY, SUSPENDED};
+use crate::arena::{Owner, SlotKind, TaskIndex, Transaction};
+use crate::blocking::Begun;
+use crate::rte;
+
+/// The least important priority of a task.
+pub const LOWEST_PRIORITY: i64 = 0x3fff_ffff;
+/// What the priority of a task that is not hard has more.
+pub const SOFT: i64 = 1_000_000_000;
+
+impl Transaction<'_> {
+    /// Makes the calling thread a task; `None`: there is no room.
+    pub fn new_task(&mut self, name: u64, priority: i64, cpus: u64) -> Option<TaskIndex> {
+        let id = self.claim_task()?;
+        let slot = self.task(id);
+        let priority = priority.min(LOWEST_PRIORITY) + SOFT;
+        self.set(&slot.tid, punctual_sys::sched::thread_id() as u64);
+        self.set_signed(&slot.priority, priority);
+        self.set_signed(&slot.base_priority, priority);
+        self.set(&slot.state, READY);
+        self.set(&slot.first_executed, punctual_sys::clock::monotonic_ns());
+        self.set(&slot.cpus, cpus);
+        for word in [
+            &slot.blocked_on,
+            &slot.suspend_depth,
+            &slot.next,
+            &slot.previous,
+            &slot.queue,
+            &slot.owned,
+            &slot.period,
+            &slot.resume_time,
+            &slot.periodic_resume_time,
+            &slot.is_hard,
+        ] {
+            self.set(word, 0);
+        }
+        self.register(&slot.head, SlotKind::Task, name, Owner::Process);
+        Some(id)
+    }
+
+    /// Suspends a task in the middle of what it does.
+    pub fn suspend_now(&mut self, task: TaskIndex) {
+        let slot = self.task(task);
+        self.set(&slot.state, slot.state.get() & !DELAYED | SUSPENDED);
+    }
+
+    /// As RTAI's `rt_task_suspend`, of the calling thread's task with `is_own`.
+    pub fn suspend(&mut self, task: TaskIndex, is_own: bool) -> Begun<i32> {
+        let slot = self.task(task);
+        let depth = slot.suspend_depth.signed();
+        if slot.owned.get() != 0 || depth != 0 {
+            self.set_signed(&slot.suspend_depth, depth.saturating_add(1));
+            return Begun::Done(slot.suspend_depth.signed() as i32);
+        }
+        self.set_signed(&slot.suspend_depth, 1);
+        if is_own {
+            self.wait_on_itself(task);
+        }
+        self.suspend_now(task);
+        if is_own {
+            Begun::Waits
+        } else {
+            Begun::Done(1)
+        }
+    }
+
+    /// As RTAI's `rt_task_suspend_until`.
+    pub fn suspend_until(
+        &mut self,
+        task: TaskIndex,
+        is_own: bool,
+        until: i64,
+        now: i64,
+    ) -> Begun<i32> {
+        let slot = self.task(task);
+        if slot.owned.get() == 0 && slot.suspend_depth.get() == 0 && until <= now {
+            return Begun::Done(rte::TMROVRN);
+        }
+        let is_suspended = slot.suspend_depth.get() == 0 && slot.owned.get() == 0;
+        let begun = self.suspend(task, is_own);
+        if is_suspended {
+            self.delay(task, until);
+        }
+        begun
+    }
+
+    /// How the suspension of the calling thread's task ended, which had an end with `is_timed`.
+    pub fn end_suspension(&mut self, task: TaskIndex, outcome: WaitOutcome, is_timed: bool) -> i32 {
+        match outcome {
+            WaitOutcome::Done => self.task(task).suspend_depth.signed() as i32,
+            WaitOutcome::TimedOut if is_timed => rte::TIMOUT,
+            _ => rte::UNBLKD,
+        }
+    }
+
+    /// As RTAI's `rt_task_suspend_if`.
+    pub fn suspend_if(&mut self, task: TaskIndex) -> i32 {
+        let slot = self.task(task);
+        let depth = slot.suspend_depth.signed();
+        if depth < 0 {
+            self.set_signed(&slot.suspend_depth, depth + 1);
+        }
+        slot.suspend_depth.signed() as i32
+    }
+
+    /// As RTAI's `rt_task_resume`.
+    pub fn resume(&mut self, task: TaskIndex) {
+        let slot = self.task(task);
+        let depth = slot.suspend_depth.signed().saturating_sub(1);
+        self.set_signed(&slot.suspend_depth, depth.max(i64::from(i32::MIN)));
+        if depth == 0 && self.make_ready(task, SUSPENDED | DELAYED) && !self.is_queued(task) {
+            self.set(&slot.blocked_on, 0);
+        }
+    }
+
+    /// The calling thread's task sleeps until then.
+    pub fn sleep_until(&mut self, task: TaskIndex, until: i64, now: i64) -> Begun<i32> {
+        if until <= now {
+            return Begun::Done(rte::TMROVRN);
+        }
+        self.set(&self.task(task).blocked_on, 0);
+        self.delay(task, until);
+        Begun::Waits
+    }
+
+    /// How the sleep of a task ended.
+    pub fn end_sleep(outcome: WaitOutcome) -> i32 {
+        match outcome {
+            WaitOutcome::Done => 0,
+            _ => rte::UNBLKD,
+        }
+    }
+
+    /// Gives a task a priority of its own, and returns the one before.
+    pub fn change_priority(&mut self, task: TaskIndex, priority: i64) -> i64 {
+        let slot = self.task(task);
+        let before = slot.base_priority.signed();
+        let soft = if slot.is_hard.get() == 0 && priority < SOFT { SOFT } else { 0 };
+        self.set_signed(&slot.base_priority, priority + soft);
+        self.renew_priority(task);
+        before
+    }
+}
