@@ -7,6 +7,7 @@ use punctual_sys::{clock, futex};
 
 use crate::arena::queue::{WaitOutcome, DELAYED, READY};
 use crate::arena::{Arena, TaskIndex, TaskSlot, Transaction};
+use crate::hard;
 
 /// How long a thread relies on being woken, ns: a program may be killed just before it wakes it.
 const LOOK_AGAIN: u64 = 1_000_000_000;
@@ -68,8 +69,8 @@ fn sleep<T>(
         let look_again = now.saturating_add(LOOK_AGAIN);
         let until = expiry(slot).unwrap_or(u64::MAX).min(look_again);
         let is_interrupted = futex::wait_shared_interrupted(&slot.wake, seen, until);
-        // A hard task is parked by a signal, which is no event of its program.
-        let is_signalled = is_interrupted && slot.is_hard.get() == 0;
+        // A task of Punctual is parked by a signal, which is no event of its program.
+        let is_signalled = is_interrupted && !hard::is_attached();
         let ended = arena.transact(|transaction| {
             if expiry(slot).is_some_and(|expiry| expiry <= clock::monotonic_ns()) {
                 transaction.expire(task);

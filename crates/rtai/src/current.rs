@@ -5,6 +5,7 @@ use std::sync::Once;
 
 use crate::arena::{arena, Arena, TaskIndex};
 use crate::blocking;
+use crate::hard;
 use crate::task::LOWEST_PRIORITY;
 
 /// A thread that is a task.
@@ -22,6 +23,7 @@ thread_local! {
 impl Drop for ThisTask {
     fn drop(&mut self) {
         WORD.set(0);
+        hard::leave();
         let Some(arena) = arena() else { return };
         arena.transact(|transaction| transaction.delete_task(self.task));
         arena.task(self.task).life.unlock_kept();
@@ -43,13 +45,15 @@ pub struct CallingTask {
 /// The calling thread as a task. One that is none becomes one without a name of its own, the least
 /// important of the soft ones. Where another task has suspended it, it waits first. `None`: there
 /// is no arena, or no room in it.
-pub fn caller() -> Option<CallingTask> {
+pub fn calling_task() -> Option<CallingTask> {
     let arena = arena()?;
     let task = match task() {
         Some(task) => task,
         None => enter(arena, 0, LOWEST_PRIORITY, u64::MAX)?,
     };
     blocking::pass(arena, task);
+    // Another task may have given it a budget.
+    let _ = hard::apply(arena, task).inspect_err(hard::refused);
     Some(CallingTask { arena, task })
 }
 
@@ -81,6 +85,7 @@ fn watch_forks() {
         WORD.set(0);
         let owner = OWNER.try_with(|owner| owner.try_borrow_mut().ok()?.take());
         std::mem::forget(owner);
+        hard::forget();
     }
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

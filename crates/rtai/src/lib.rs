@@ -8,6 +8,7 @@
 //! task
 //! blocking    how the thread of a task waits
 //! current     the task of the calling thread
+//! hard        hard tasks and budgets: threads that are tasks of Punctual
 //! arena       the memory with all objects of all programs of a user
 //! ```
 //!
@@ -20,6 +21,7 @@ mod api;
 mod arena;
 mod blocking;
 mod current;
+mod hard;
 mod rte;
 mod semaphore;
 mod task;

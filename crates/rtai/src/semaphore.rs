@@ -115,6 +115,7 @@ impl Transaction<'_> {
     /// Adds a unit, or unlocks a resource; what RTAI returns.
     pub fn signal(&mut self, id: ObjectIndex, caller: Option<TaskIndex>) -> i32 {
         let object = self.object(id);
+        self.reap_queue(&object.waiters);
         let sem_type = object.sem_type.signed();
         if sem_type != 0 {
             let owner = TaskIndex::from_word(object.owner.get());
@@ -143,6 +144,7 @@ impl Transaction<'_> {
     pub fn release_resource(&mut self, id: ObjectIndex, owner: TaskIndex) {
         let object = self.object(id);
         self.set_signed(&object.sem_type, 1);
+        self.reap_queue(&object.waiters);
         self.add_unit(id);
         let next = self.first(&object.waiters);
         if let Some(next) = next {
@@ -164,6 +166,13 @@ impl Transaction<'_> {
             self.grant(task, SEMAPHORE);
         }
         self.set_signed(&object.count, 0);
+    }
+
+    /// The units, or how many tasks wait: RTAI's `rt_sem_count`.
+    pub fn units(&mut self, id: ObjectIndex) -> i32 {
+        let object = self.object(id);
+        self.reap_queue(&object.waiters);
+        object.count.signed() as i32
     }
 
     /// Takes a unit at once, or says that there is none.
@@ -279,7 +288,9 @@ impl Transaction<'_> {
 
     /// Wakes the first task that waits for a condition.
     pub fn signal_condition(&mut self, id: ObjectIndex) {
-        if let Some(task) = self.first(&self.object(id).waiters) {
+        let waiters = &self.object(id).waiters;
+        self.reap_queue(waiters);
+        if let Some(task) = self.first(waiters) {
             self.grant(task, SEMAPHORE);
         }
     }

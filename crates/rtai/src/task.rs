@@ -30,6 +30,8 @@ impl Transaction<'_> {
             &slot.queue,
             &slot.owned,
             &slot.period,
+            &slot.budget,
+            &slot.changes,
             &slot.resume_time,
             &slot.periodic_resume_time,
             &slot.is_hard,
@@ -141,5 +143,70 @@ impl Transaction<'_> {
         self.set_signed(&slot.base_priority, priority + soft);
         self.renew_priority(task);
         before
+    }
+
+    /// The task is hard from now on, or no more: hard ones come first in all queues.
+    pub fn set_hard(&mut self, task: TaskIndex, is_hard: bool) {
+        let slot = self.task(task);
+        if is_hard == (slot.is_hard.get() != 0) {
+            return;
+        }
+        let base = slot.base_priority.signed();
+        let change = match (is_hard, base >= SOFT) {
+            (true, true) => -SOFT,
+            (false, false) => SOFT,
+            _ => 0,
+        };
+        self.set(&slot.is_hard, u64::from(is_hard));
+        // A budget of its own stays what it is.
+        if slot.budget.get() == 0 {
+            self.change_reservation(task);
+        }
+        self.set_signed(&slot.base_priority, base + change);
+        self.renew_priority(task);
+    }
+
+    /// The task is periodic from `start` on, for which it waits first.
+    pub fn make_periodic(&mut self, task: TaskIndex, start: i64, period: i64) {
+        self.begin_periods(task, start, period, 0);
+        self.delay(task, start);
+    }
+
+    /// The same with a budget: its thread waits for its first release.
+    pub fn make_periodic_budget(&mut self, task: TaskIndex, start: i64, times: (i64, i64)) {
+        let (period, budget) = times;
+        self.begin_periods(task, start, period, budget);
+        let slot = self.task(task);
+        // Its thread becomes ready, and takes its reservation.
+        self.set(&slot.blocked_on, 0);
+        self.make_ready(task, SUSPENDED);
+    }
+
+    fn begin_periods(&mut self, task: TaskIndex, start: i64, period: i64, budget: i64) {
+        let slot = self.task(task);
+        self.set_signed(&slot.periodic_resume_time, start);
+        self.set_signed(&slot.period, period);
+        self.set(&slot.suspend_depth, 0);
+        self.set(&slot.state, slot.state.get() & !SUSPENDED);
+        if budget != 0 || slot.budget.get() != 0 {
+            self.set_signed(&slot.budget, budget);
+            self.change_reservation(task);
+        }
+        // If it was suspended, it sleeps until it is woken.
+        self.wake_later(task);
+    }
+
+    /// The thread of the task has another reservation to ask for.
+    pub fn change_reservation(&mut self, task: TaskIndex) {
+        let changes = &self.task(task).changes;
+        self.set(changes, changes.get().wrapping_add(1));
+    }
+
+    /// As RTAI's `rt_task_wait_period` of a task without a budget.
+    pub fn begin_period_wait(&mut self, task: TaskIndex, now: i64) -> Begun<i32> {
+        let slot = self.task(task);
+        let next = slot.periodic_resume_time.signed().saturating_add(slot.period.signed());
+        self.set_signed(&slot.periodic_resume_time, next);
+        self.sleep_until(task, next, now)
     }
 }

@@ -5,7 +5,8 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{compile, make, passes, run, HERE, LIBRARY, WARNINGS};
+use common::{compile, hard_output, make, passes, run, HERE, LIBRARY, WARNINGS};
+use punctual_test_support::judge_timing;
 
 /// The names of all functions.
 fn functions() -> Vec<String> {
@@ -47,6 +48,29 @@ fn programs_find_each_other_by_name_and_outlive_each_other() {
 #[test]
 fn killed_programs_leave_nothing_behind_and_nothing_half_done() {
     passes("killed.c");
+}
+
+#[test]
+fn hard_tasks_have_periods_and_budgets() {
+    passes("hard.c");
+}
+
+#[test]
+fn a_used_up_budget_is_a_signal_whose_handler_may_wait() {
+    passes("budget_signal.c");
+}
+
+#[test]
+fn the_papers_example_catches_up_after_each_overrun() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("program");
+    compile("../../examples/budget.c", &program);
+    let Some(text) = hard_output(&program) else { return };
+    let numbers: Vec<u32> = text.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [20, overruns, late] = numbers[..] else { panic!("{text}") };
+    // Four of the jobs need more than a budget; a slow machine makes more of them late.
+    assert!(overruns >= 4 && late >= 4, "{text}");
+    judge_timing(|| assert_eq!((overruns, late), (4, 4), "{text}"));
 }
 
 #[test]

@@ -220,6 +220,81 @@ void rt_get_exectime(RT_TASK *task, RTIME *exectime);
 void rt_grow_and_lock_stack(int incr);
 
 /*
+ * Makes the calling thread's task hard: a task of Punctual, in the group of hard tasks of its
+ * program or, if it has one, on its own budget. Returns when it has its first release. Where the
+ * machine does not permit it, standard error says so once, and the task stays soft.
+ * Test: hard.c
+ */
+void rt_make_hard_real_time(void);
+
+/*
+ * Makes the calling thread's task soft: an ordinary thread again, unless it has a budget.
+ * Test: hard.c
+ */
+void rt_make_soft_real_time(void);
+
+/*
+ * 1: the task, NULL for the calling one, is hard.
+ * Test: hard.c
+ */
+int rt_is_hard_real_time(RT_TASK *task);
+#define rt_is_soft_real_time(task) (!rt_is_hard_real_time(task))
+
+/*
+ * Needs to do nothing: by the service every user's tasks may be hard.
+ * Test: hard.c
+ */
+void rt_allow_nonroot_hrt(void);
+
+/*
+ * Makes a task periodic from a time on, in counts, and takes its budget back if it had one: the
+ * calling task waits for that time here, another one in its next call. -EINVAL: there is no such
+ * task.
+ * Test: hard.c
+ */
+int rt_task_make_periodic(RT_TASK *task, RTIME start_time, RTIME period);
+
+/*
+ * The same from some ns after now on.
+ * Test: hard.c
+ */
+int rt_task_make_periodic_relative_ns(RT_TASK *task, RTIME start_delay, RTIME period);
+
+/*
+ * The same with a budget: so much execution time in each period, guaranteed and enforced (Perng,
+ * Liu and Kuo, 3.2). The first period begins at `start_time`, or later, by a period and some 25 ms
+ * at most. When its budget is used up, the task waits for the next period; if the program has a
+ * handler of SIGBUDGET at this call, the handler is called then, on the next budget. -EBUSY: it
+ * does not fit beside other budgets, and -EINVAL: a value is out of its range, or there is no such
+ * task; the task is periodic without a budget then. Where the machine permits no budgets, standard
+ * error says so once, and the result is 0.
+ * Test: hard.c
+ */
+int rt_task_make_periodic_budget(RT_TASK *task, RTIME start_time, RTIME period, RTIME budget);
+
+/* Says that a budget is used up. A handler may call rt_task_wait_period. */
+#define SIGBUDGET SIGXCPU
+
+/*
+ * Waits for the next period. RTE_TMROVRN, at once: that has begun already; the wait counts, so that
+ * the task catches up, one call for each period. RTE_UNBLKD: the wait was ended.
+ * Test: hard.c
+ */
+int rt_task_wait_period(void);
+
+/*
+ * When the next period of the calling task begins.
+ * Test: hard.c
+ */
+RTIME rt_task_next_period(void);
+
+/*
+ * Gives a task another period. -EINVAL: there is no such task, or its budget is longer.
+ * Test: hard.c
+ */
+int rt_set_period(RT_TASK *task, RTIME new_period);
+
+/*
  * Starts the timer, and returns `period`. Time passes in any case; what starts and stops is what
  * rt_is_hard_timer_running returns, to all programs of this user.
  * Test: time.c

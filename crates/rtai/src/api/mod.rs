@@ -2,6 +2,7 @@
 //! call; what it does is in the modules below.
 
 mod names;
+mod periods;
 mod print;
 mod registry;
 mod semaphores;
@@ -9,7 +10,7 @@ mod tasks;
 mod threads;
 mod time;
 
-pub use names::NAMES_END;
+pub use names::{name_of, NAMES_END};
 
 use std::ffi::{c_int, c_void};
 
@@ -26,7 +27,7 @@ pub type Rtime = i64;
 fn named_task(task: *const c_void) -> Result<(&'static Arena, TaskIndex), c_int> {
     let arena = arena().ok_or(-libc::EINVAL)?;
     if task.is_null() {
-        return Ok((arena, current::caller().ok_or(-libc::EINVAL)?.task));
+        return Ok((arena, current::calling_task().ok_or(-libc::EINVAL)?.task));
     }
     let handle = Handle::from_pointer(task);
     let found = arena.transact(|transaction| transaction.find_task(handle));

@@ -99,14 +99,12 @@ extern "C" fn rt_sem_broadcast(semaphore: *mut c_void) -> c_int {
 
 #[no_mangle]
 extern "C" fn rt_sem_count(semaphore: *mut c_void) -> c_int {
-    with_semaphore(semaphore, rte::OBJINV, |transaction, id| {
-        transaction.object(id).count.signed() as c_int
-    })
+    with_semaphore(semaphore, rte::OBJINV, |transaction, id| transaction.units(id))
 }
 
 #[no_mangle]
 extern "C" fn rt_sem_wait_if(semaphore: *mut c_void) -> c_int {
-    let Some(caller) = current::caller() else { return rte::OBJINV };
+    let Some(caller) = current::calling_task() else { return rte::OBJINV };
     with_semaphore(semaphore, rte::OBJINV, |transaction, id| {
         transaction.wait_if(id, Some(caller.task))
     })
@@ -114,7 +112,7 @@ extern "C" fn rt_sem_wait_if(semaphore: *mut c_void) -> c_int {
 
 /// Waits for a unit until then, or for ever.
 fn wait_for(semaphore: *mut c_void, until: Option<Rtime>) -> c_int {
-    let Some(CallingTask { arena, task }) = current::caller() else { return rte::OBJINV };
+    let Some(CallingTask { arena, task }) = current::calling_task() else { return rte::OBJINV };
     let handle = Handle::from_pointer(semaphore);
     let wait = SemaphoreWait { semaphore: handle, task, until };
     let begin = |transaction: &mut Transaction<'_>| transaction.begin_semaphore_wait(wait, now());
@@ -140,7 +138,7 @@ extern "C" fn rt_sem_wait_timed(semaphore: *mut c_void, delay: Rtime) -> c_int {
 
 #[no_mangle]
 extern "C" fn rt_sem_wait_barrier(semaphore: *mut c_void) -> c_int {
-    let Some(CallingTask { arena, task }) = current::caller() else { return rte::OBJINV };
+    let Some(CallingTask { arena, task }) = current::calling_task() else { return rte::OBJINV };
     let handle = Handle::from_pointer(semaphore);
     let wait = SemaphoreWait { semaphore: handle, task, until: None };
     let begin = |transaction: &mut Transaction<'_>| match transaction
@@ -165,7 +163,7 @@ extern "C" fn rt_cond_signal(condition: *mut c_void) -> c_int {
 }
 
 fn condition_wait(condition: *mut c_void, mutex: *mut c_void, until: Option<Rtime>) -> c_int {
-    let Some(CallingTask { arena, task }) = current::caller() else { return rte::OBJINV };
+    let Some(CallingTask { arena, task }) = current::calling_task() else { return rte::OBJINV };
     let handle = Handle::from_pointer(mutex);
     let depth = Cell::new(0);
     let begin = |transaction: &mut Transaction<'_>| {

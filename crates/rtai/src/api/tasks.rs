@@ -9,6 +9,7 @@ use super::{named_task, Rtime};
 use crate::arena::{arena, Arena, TaskIndex, TaskSlot, Transaction};
 use crate::blocking::{self, now, Begun};
 use crate::current;
+use crate::hard;
 
 /// `RT_TASK_INFO`.
 #[repr(C)]
@@ -172,8 +173,8 @@ extern "C" fn rt_task_masked_unblock(task: *mut c_void, mask: c_ulong) -> c_int 
 
 #[no_mangle]
 extern "C" fn rt_task_yield() -> c_int {
-    let Some(caller) = current::caller() else { return -libc::EINVAL };
-    if caller.arena.task(caller.task).is_hard.get() == 0 {
+    let Some(calling) = current::calling_task() else { return -libc::EINVAL };
+    if calling.arena.task(calling.task).is_hard.get() == 0 {
         // SAFETY: a system call without memory.
         return unsafe { libc::sched_yield() };
     }
@@ -183,10 +184,10 @@ extern "C" fn rt_task_yield() -> c_int {
 }
 
 fn sleep(until: Rtime, now: Rtime) -> c_int {
-    let Some(caller) = current::caller() else { return -libc::EINVAL };
+    let Some(calling) = current::calling_task() else { return -libc::EINVAL };
     let begin =
-        |transaction: &mut Transaction<'_>| transaction.sleep_until(caller.task, until, now);
-    blocking::wait(caller.arena, caller.task, begin, |_, outcome| Transaction::end_sleep(outcome))
+        |transaction: &mut Transaction<'_>| transaction.sleep_until(calling.task, until, now);
+    blocking::wait(calling.arena, calling.task, begin, |_, outcome| Transaction::end_sleep(outcome))
 }
 
 #[no_mangle]
@@ -207,7 +208,9 @@ extern "C" fn rt_change_prio(task: *mut c_void, priority: c_int) -> c_int {
             let change = |transaction: &mut Transaction<'_>| {
                 transaction.change_priority(task, priority.into())
             };
-            arena.transact(change) as c_int
+            let before = arena.transact(change) as c_int;
+            hard::change_priority(task, arena.task(task).base_priority.signed());
+            before
         }
         _ => -libc::EINVAL,
     }

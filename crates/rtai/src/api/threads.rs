@@ -4,6 +4,8 @@ use std::ffi::{c_int, c_long, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use crate::hard;
+
 /// The least stack of a thread, bytes (RT_THREAD_STACK_MIN).
 const LEAST_STACK: usize = 16 * 1024;
 
@@ -26,6 +28,10 @@ extern "C" fn rt_thread_create(
             return 0;
         }
         let attr = attr.assume_init_mut();
+        // A hard task's thread begins where the task came from, not on its CPU.
+        if let Some(cpus) = hard::cpus() {
+            libc::pthread_attr_setaffinity_np(attr, size_of_val(&cpus), cpus.as_ptr().cast());
+        }
         let created = libc::pthread_attr_setstacksize(attr, stack) == 0 && {
             let start: extern "C" fn(*mut c_void) -> *mut c_void = function;
             libc::pthread_create(&mut thread, attr, start, argument) == 0

@@ -139,6 +139,10 @@ pub struct TaskSlot {
     pub owned: Word,
     /// ns.
     pub period: Word,
+    /// Execution time in each period, ns; 0: it has no reservation of its own.
+    pub budget: Word,
+    /// Counts changes of what the host of its thread is to know.
+    pub changes: Word,
     /// CLOCK_MONOTONIC ns.
     pub resume_time: Word,
     pub periodic_resume_time: Word,

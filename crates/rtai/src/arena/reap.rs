@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use punctual_process::Identity;
 use punctual_sys::clock;
 
-use super::layout::{SlotHead, SlotKind};
+use super::layout::{Queue, SlotHead, SlotKind};
 use super::{Arena, ObjectIndex, TaskIndex, Transaction};
 
 /// Between two searches, ns: each thread that waits asks for one once a second.
@@ -95,6 +95,15 @@ impl Transaction<'_> {
             if let Ok(Some(_life)) = slot.life.try_lock() {
                 self.delete_task(task);
             }
+        }
+    }
+
+    /// Deletes the tasks of a queue whose threads have ended: nothing is given to them.
+    pub fn reap_queue(&mut self, queue: &Queue) {
+        let arena = self.arena;
+        let is_dead = |task: &TaskIndex| matches!(arena.task(*task).life.try_lock(), Ok(Some(_)));
+        while let Some(task) = self.waiting(queue).find(is_dead) {
+            self.delete_task(task);
         }
     }
 

@@ -67,6 +67,8 @@ pub fn passes(source: &str) {
     let file = || File::options().create(true).append(true).open(&log).expect("it can be made");
     let mut command = Command::new(&program);
     command.env("PUNCTUAL_SHM_DIR", objects.path().join("rtai"));
+    // Whatever service the machine has.
+    command.env("PUNCTUAL_RTAI_HOST", "user");
     let mut child = command.stdout(file()).stderr(file()).spawn().expect("it runs");
     let mut ended = None;
     if !comes_true(|| {
@@ -81,6 +83,29 @@ pub fn passes(source: &str) {
         Some(Some(MISSING)) => missing(text.trim()),
         _ => panic!("{source}: {ended:?}: {text}"),
     }
+}
+
+/// What a program with hard tasks prints; `None`: the machine does not permit it, or another
+/// dispatcher has had the CPU for too long.
+pub fn hard_output(program: &Path) -> Option<String> {
+    let objects = tempfile::tempdir_in("/dev/shm").expect("there is shared memory");
+    let mut soft = String::new();
+    let got = comes_true(|| {
+        let mut command = Command::new(program);
+        command.env("PUNCTUAL_SHM_DIR", objects.path().join("rtai"));
+        let output = run(command.env("PUNCTUAL_RTAI_HOST", "user"));
+        soft = String::from_utf8_lossy(&output.stderr).into_owned();
+        if soft.contains("tasks are soft") {
+            return false;
+        }
+        soft = String::from_utf8_lossy(&output.stdout).into_owned();
+        true
+    });
+    if !got {
+        missing(soft.trim());
+        return None;
+    }
+    Some(soft)
 }
 
 /// Runs a command of make in the crate's folder.

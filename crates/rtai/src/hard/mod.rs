@@ -1,0 +1,206 @@
+//! Threads that are tasks of Punctual: hard tasks, and those that have a budget.
+//!
+//! A task with a budget is a reservation of its own. Hard tasks without one share a scheduling
+//! group of their program, in which RTAI's priorities hold (`set.rs`).
+
+mod report;
+mod set;
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use punctual::{Attached, Error, Task};
+use punctual_sys::sched::{self, Mask};
+
+use crate::api;
+use crate::arena::{Arena, TaskIndex, TaskSlot};
+use crate::blocking::now;
+
+pub use report::refused;
+use set::{CpuSet, TaskShare};
+
+/// The calling thread as a task of Punctual.
+struct HardThread {
+    // In this order: the thread leaves before its budget is free.
+    attached: Attached,
+    member: Member,
+    /// What it may execute on otherwise.
+    cpus: Option<Mask>,
+}
+
+/// A member of a set, until this is dropped.
+struct Member {
+    set: Arc<CpuSet>,
+    task: TaskIndex,
+    share: TaskShare,
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.set.remove(self.task);
+    }
+}
+
+/// Of the calling thread.
+#[derive(Default)]
+struct ThreadState {
+    thread: Option<HardThread>,
+    /// The changes of its task that it has applied.
+    seen: u64,
+}
+
+thread_local! {
+    static STATE: RefCell<ThreadState> = RefCell::default();
+}
+
+/// What the slot of a task asks for; `None`: its thread is an ordinary one.
+fn wanted(slot: &TaskSlot) -> Option<TaskShare> {
+    match (slot.budget.get(), slot.is_hard.get()) {
+        (0, 0) => None,
+        (0, _) => Some(TaskShare::Group { priority: slot.base_priority.signed() }),
+        (budget, _) => Some(TaskShare::Budget { period: slot.period.get(), budget }),
+    }
+}
+
+/// The calling thread is a task of Punctual. Real-time safe.
+pub fn is_attached() -> bool {
+    let has_thread =
+        |state: &RefCell<ThreadState>| state.try_borrow().is_ok_and(|s| s.thread.is_some());
+    STATE.try_with(has_thread).unwrap_or(false)
+}
+
+/// What the calling thread may execute on when it is no task, where it is one.
+pub fn cpus() -> Option<Mask> {
+    STATE.try_with(|state| state.try_borrow().ok()?.thread.as_ref()?.cpus.clone()).ok().flatten()
+}
+
+/// Has the thread of `task`, the calling one, the reservation that its slot asks for. Nothing is
+/// done, and nothing waited for, where that did not change.
+///
+/// # Errors
+/// The reservation is not to be had; the thread is an ordinary one then.
+pub fn apply(arena: &Arena, task: TaskIndex) -> Result<(), Error> {
+    let slot = arena.task(task);
+    let changes = slot.changes.get();
+    let is_seen = |state: &RefCell<ThreadState>| {
+        // A handler of a signal may interrupt a change.
+        state.try_borrow().is_ok_and(|state| state.seen == changes)
+    };
+    if STATE.try_with(is_seen).unwrap_or(true) {
+        return Ok(());
+    }
+    // Its former reservation is free before it asks for another one.
+    let former = STATE.with_borrow_mut(|state| {
+        state.seen = changes;
+        state.thread.take()
+    });
+    drop(former);
+    let Some(share) = wanted(slot) else { return Ok(()) };
+    let entered = enter(arena, task, share)?;
+    STATE.with_borrow_mut(|state| state.thread = Some(entered));
+    Ok(())
+}
+
+fn enter(arena: &Arena, task: TaskIndex, share: TaskShare) -> Result<HardThread, Error> {
+    let slot = arena.task(task);
+    let cpus = sched::affinity(0).ok();
+    let set = CpuSet::of(slot.cpus.get())?;
+    let start = match share {
+        // One release is for the first wait, below.
+        TaskShare::Budget { period, .. } => {
+            let start = slot.periodic_resume_time.signed();
+            start.saturating_sub(now()).saturating_sub_unsigned(period)
+        }
+        TaskShare::Group { .. } => 0,
+    };
+    let name = api::name_of(slot.head.name.get());
+    let name = String::from_utf8_lossy(&name).into_owned();
+    let attached = set.attach(task, &name, share, u64::try_from(start).unwrap_or(0))?;
+    if matches!(share, TaskShare::Budget { .. }) {
+        // Waits that come late count from the first wait on; in RTAI, from the first period on. If
+        // the run is over, the next wait says so.
+        let _ = attached.task().wait_period();
+    }
+    Ok(HardThread { attached, member: Member { set, task, share }, cpus })
+}
+
+/// Ends what [`apply`] did for the calling thread.
+pub fn leave() {
+    let thread = STATE.try_with(|state| {
+        let mut state = state.borrow_mut();
+        state.seen = 0;
+        state.thread.take()
+    });
+    drop(thread);
+}
+
+/// In the child of a fork: what its parent's thread was.
+pub fn forget() {
+    let thread = STATE.try_with(|state| state.try_borrow_mut().ok().map(|mut s| s.thread.take()));
+    std::mem::forget(thread);
+}
+
+/// Makes the calling thread's `task` hard, if it can be; whether it is.
+pub fn make_hard(arena: &Arena, task: TaskIndex) -> bool {
+    let slot = arena.task(task);
+    if slot.is_hard.get() == 0 {
+        arena.transact(|transaction| transaction.set_hard(task, true));
+        if let Err(error) = apply(arena, task) {
+            refused(&error);
+            arena.transact(|transaction| transaction.set_hard(task, false));
+        }
+    }
+    slot.is_hard.get() != 0
+}
+
+/// Makes the calling thread's `task` soft; it keeps a budget.
+pub fn make_soft(arena: &Arena, task: TaskIndex) {
+    if arena.task(task).is_hard.get() != 0 {
+        arena.transact(|transaction| transaction.set_hard(task, false));
+        let _ = apply(arena, task).inspect_err(refused);
+    }
+}
+
+/// How a wait for the next period of a task with a budget ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PeriodWait {
+    /// By the next release.
+    Next,
+    /// It was due in a period gone by, and is ignored; or releases were lost.
+    Late,
+    /// The machine has ended the guarantees.
+    Over,
+}
+
+/// Calls `f` with the calling thread's task of Punctual; `None`: it has no budget.
+fn with_budget<T>(f: impl FnOnce(&Task<'_>) -> T) -> Option<T> {
+    let with_task = |state: &RefCell<ThreadState>| {
+        let state = state.try_borrow().ok()?;
+        let thread = state.thread.as_ref()?;
+        let has_budget = matches!(thread.member.share, TaskShare::Budget { .. });
+        has_budget.then(|| f(&thread.attached.task()))
+    };
+    STATE.try_with(with_task).ok().flatten()
+}
+
+/// Waits for the next release of the calling thread's budget; `None`: it has none. Real-time safe.
+pub fn wait_period() -> Option<PeriodWait> {
+    with_budget(|task| {
+        let before = task.current().number;
+        match task.wait_period() {
+            None => PeriodWait::Over,
+            Some(released) if released.number == before || released.lost > 0 => PeriodWait::Late,
+            Some(_) => PeriodWait::Next,
+        }
+    })
+}
+
+/// When the current release of the calling thread's budget was due; `None`: it has no budget.
+pub fn current_release() -> Option<u64> {
+    with_budget(|task| task.release().as_nanos())
+}
+
+/// A task of this process has another priority of its own.
+pub fn change_priority(task: TaskIndex, priority: i64) {
+    set::change_priority(task, priority);
+}
