@@ -5,6 +5,7 @@
 //! ```text
 //! api         the calls, one file for each header or part of one
 //! semaphore   what they do to the objects
+//! message, proxy
 //! task
 //! blocking    how the thread of a task waits
 //! current     the task of the calling thread
@@ -22,6 +23,8 @@ mod arena;
 mod blocking;
 mod current;
 mod hard;
+mod message;
+mod proxy;
 mod rte;
 mod semaphore;
 mod task;

@@ -13,16 +13,32 @@ pub const SOFT: i64 = 1_000_000_000;
 impl Transaction<'_> {
     /// Makes the calling thread a task; `None`: there is no room.
     pub fn new_task(&mut self, name: u64, priority: i64, cpus: u64) -> Option<TaskIndex> {
-        let id = self.claim_task()?;
+        let id = self.claim_task(true)?;
         let slot = self.task(id);
-        let priority = priority.min(LOWEST_PRIORITY) + SOFT;
+        self.reset(id, priority.min(LOWEST_PRIORITY) + SOFT);
         self.set(&slot.tid, punctual_sys::sched::thread_id() as u64);
+        self.set(&slot.first_executed, punctual_sys::clock::monotonic_ns());
+        self.set(&slot.cpus, cpus);
+        self.register(&slot.head, SlotKind::Task, name, Owner::Process);
+        Some(id)
+    }
+
+    /// A slot of the tasks for a proxy; `None`: there is no room.
+    pub fn claim_proxy(&mut self, name: u64, priority: i64) -> Option<TaskIndex> {
+        let id = self.claim_task(false)?;
+        self.reset(id, priority);
+        self.register(&self.task(id).head, SlotKind::Proxy, name, Owner::Process);
+        Some(id)
+    }
+
+    /// What a slot of the tasks begins with.
+    fn reset(&mut self, id: TaskIndex, priority: i64) {
+        let slot = self.task(id);
         self.set_signed(&slot.priority, priority);
         self.set_signed(&slot.base_priority, priority);
         self.set(&slot.state, READY);
-        self.set(&slot.first_executed, punctual_sys::clock::monotonic_ns());
-        self.set(&slot.cpus, cpus);
         for word in [
+            &slot.tid,
             &slot.blocked_on,
             &slot.suspend_depth,
             &slot.next,
@@ -35,11 +51,16 @@ impl Transaction<'_> {
             &slot.resume_time,
             &slot.periodic_resume_time,
             &slot.is_hard,
+            &slot.partner,
+            &slot.pending,
+            &slot.senders.first,
+            &slot.senders.last,
+            &slot.callers.first,
+            &slot.callers.last,
+            &slot.incoming.length,
         ] {
             self.set(word, 0);
         }
-        self.register(&slot.head, SlotKind::Task, name, Owner::Process);
-        Some(id)
     }
 
     /// Suspends a task in the middle of what it does.

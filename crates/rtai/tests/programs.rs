@@ -41,6 +41,11 @@ fn conditions_are_waited_for_and_mutexes_locked_again() {
 }
 
 #[test]
+fn messages_are_sent_called_and_returned() {
+    passes("messages.c");
+}
+
+#[test]
 fn programs_find_each_other_by_name_and_outlive_each_other() {
     passes("two_programs.c");
 }

@@ -146,9 +146,9 @@ int rt_task_suspend_timed(RT_TASK *task, RTIME delay);
 int rt_task_resume(RT_TASK *task);
 
 /*
- * Ends the wait of a task, as far as it is for what `mask` has (RT_SCHED_SUSPENDED, _DELAYED,
- * _SEMAPHORE): what it waits in returns RTE_UNBLKD. Returns RTE_UNBLKD if the task waited, else 0;
- * -EINVAL: there is no such task.
+ * Ends the wait of a task, as far as it is for what `mask` has (RT_SCHED_SUSPENDED and the like):
+ * what it waits in returns RTE_UNBLKD. Returns RTE_UNBLKD if the task waited, else 0; -EINVAL:
+ * there is no such task.
  * Test: tasks.c
  */
 int rt_task_masked_unblock(RT_TASK *task, unsigned long mask);

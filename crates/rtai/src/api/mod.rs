@@ -1,9 +1,12 @@
 //! The functions of the headers in `include/rtai`, which describe them. Each has the name of its
 //! call; what it does is in the modules below.
 
+mod long_messages;
+mod messages;
 mod names;
 mod periods;
 mod print;
+mod proxies;
 mod registry;
 mod semaphores;
 mod tasks;

@@ -1,5 +1,6 @@
 //! What the arena has in it. All of it begins as zeros.
 
+use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use punctual_ipc::RobustMutex;
@@ -8,6 +9,10 @@ use punctual_ipc::RobustMutex;
 pub const TASKS: usize = 256;
 /// Other objects of all programs of a user at one time.
 pub const OBJECTS: usize = 1024;
+/// Bytes of a block of the heap.
+pub const BLOCK: usize = 256;
+/// Blocks of the heap: 4 MiB.
+pub const BLOCKS: usize = 16384;
 /// Words that one operation can change. The longest ones wake all tasks, and change some ten words
 /// of each.
 pub const CHANGES: usize = 8192;
@@ -61,6 +66,29 @@ pub struct Layout {
     pub objects_used: Word,
     pub tasks: [TaskSlot; TASKS],
     pub objects: [ObjectSlot; OBJECTS],
+    pub heap: Heap,
+}
+
+/// Memory for messages.
+#[repr(C, align(4096))]
+pub struct Heap {
+    /// A bit for each block that is in use.
+    pub used: [Word; BLOCKS / 64],
+    pub blocks: UnsafeCell<[u8; BLOCK * BLOCKS]>,
+}
+
+// SAFETY: the lock of the arena excludes those that access the blocks.
+unsafe impl Sync for Heap {}
+
+/// Blocks of the heap in a row.
+#[repr(C)]
+pub struct Buffer {
+    /// The number of the first block, and 1; 0: it has none.
+    pub first: Word,
+    /// Bytes of its blocks.
+    pub room: Word,
+    /// Bytes in it.
+    pub length: Word,
 }
 
 /// The values before the current operation of the words that it has changed, the last ones last.
@@ -100,6 +128,8 @@ pub enum SlotKind {
     Free = 0,
     Task = 1,
     Semaphore = 2,
+    /// In the slot of a task: what sends a message when it is triggered.
+    Proxy = 3,
 }
 
 impl SlotKind {
@@ -107,6 +137,7 @@ impl SlotKind {
         match head.kind.get() {
             1 => Some(SlotKind::Task),
             2 => Some(SlotKind::Semaphore),
+            3 => Some(SlotKind::Proxy),
             _ => None,
         }
     }
@@ -150,6 +181,26 @@ pub struct TaskSlot {
     /// CLOCK_MONOTONIC ns.
     pub first_executed: Word,
     pub cpus: Word,
+    /// Of a short message: what the task sends, or has received.
+    pub message: Word,
+    /// The task that it sends to, or receives from; 0: none, or any, else the task and 1. A proxy's
+    /// receiver.
+    pub partner: Word,
+    /// The task has received what it waited for.
+    pub has_received: Word,
+    /// Messages of a proxy that its receiver has not received.
+    pub pending: Word,
+    /// Tasks that send to this one, and tasks to which it has to return.
+    pub senders: Queue,
+    pub callers: Queue,
+    /// Of a long message: what the task sends, and what is returned to it.
+    pub outgoing: Buffer,
+    /// What was sent to it while it waited.
+    pub incoming: Buffer,
+    /// Bytes that may be returned.
+    pub reply_room: Word,
+    /// The receiver is to return at once: nothing waits for an answer.
+    pub wants_no_reply: Word,
 }
 
 /// The ends of a queue of tasks; 0: it is empty, else the task and 1.

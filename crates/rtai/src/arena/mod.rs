@@ -7,6 +7,7 @@
 //! program that is killed between these two leaves threads asleep, so that a thread that waits
 //! looks again once a second.
 
+mod heap;
 mod layout;
 pub mod queue;
 mod reap;

@@ -11,6 +11,14 @@ pub const SUSPENDED: u64 = 2;
 pub const DELAYED: u64 = 4;
 /// It waits for a semaphore.
 pub const SEMAPHORE: u64 = 8;
+/// It sends, and its receiver has not received.
+pub const SEND: u64 = 16;
+/// It waits for a message.
+pub const RECEIVE: u64 = 32;
+/// It calls, and its receiver has not received.
+pub const RPC: u64 = 64;
+/// It waits for what is returned.
+pub const RETURN: u64 = 128;
 /// All that the time ends for which a task waits.
 const WAITS: u64 = 0xFFFF & !READY;
 
@@ -204,14 +212,15 @@ impl<'a> Transaction<'a> {
         std::iter::successors(first, next).take(super::OBJECTS)
     }
 
-    /// Computes the priority of a task: its own, or the best one of those that wait for what
-    /// it owns. What changes is passed on to the owner of what it waits for itself.
+    /// Computes the priority of a task: its own, or the best one of those that wait for what it
+    /// owns, or for it. What changes is passed on to the task for which it waits itself.
     pub fn renew_priority(&mut self, task: TaskIndex) {
         let mut task = task;
         for _ in 0..TASKS {
             let slot = self.task(task);
             let waits_for = |object| self.first(&self.object(object).waiters);
-            let heirs = self.owned(task).filter_map(waits_for);
+            let callers = [self.first(&slot.senders), self.first(&slot.callers)];
+            let heirs = self.owned(task).filter_map(waits_for).chain(callers.into_iter().flatten());
             let best = heirs.map(|heir| self.task(heir).priority.get()).min();
             let base = slot.base_priority.get();
             let priority = best.map_or(base, |best| best.min(base));
@@ -219,18 +228,39 @@ impl<'a> Transaction<'a> {
                 return;
             }
             self.set(&slot.priority, priority);
-            let Some(semaphore) = self.semaphore_of(task) else { return };
-            let object = self.object(semaphore);
-            if object.is_fifo.get() == 0 {
-                self.unlink(task);
-                self.link(task, &object.waiters, false);
-            }
-            if object.sem_type.signed() <= 0 {
-                return;
-            }
-            let Some(owner) = TaskIndex::from_word(object.owner.get()) else { return };
-            task = owner;
+            let Some(next) = self.requeue(task) else { return };
+            task = next;
         }
+    }
+
+    /// Puts a task that waits into its place after a change of its priority. The task for which it
+    /// waits, if that inherits its priority.
+    fn requeue(&mut self, task: TaskIndex) -> Option<TaskIndex> {
+        if let Some((receiver, queue)) = self.receiver_of(task) {
+            self.unlink(task);
+            self.link(task, queue, false);
+            return Some(receiver);
+        }
+        let object = self.object(self.semaphore_of(task)?);
+        if object.is_fifo.get() == 0 {
+            self.unlink(task);
+            self.link(task, &object.waiters, false);
+        }
+        let is_resource = object.sem_type.signed() > 0;
+        TaskIndex::from_word(object.owner.get()).filter(|_| is_resource)
+    }
+
+    /// The task to which this one sends, or from which it waits for a return; and in which queue.
+    pub fn receiver_of(&self, task: TaskIndex) -> Option<(TaskIndex, &'a Queue)> {
+        let layout = self.layout();
+        let offset = self.task(task).queue.get();
+        let begin = layout.offset(&layout.tasks);
+        let index = offset.checked_sub(begin)? / size_of::<super::TaskSlot>() as u64;
+        let receiver = TaskIndex::from_word(index + 1)?;
+        let slot = &layout.tasks[receiver.index()];
+        let queues = [&slot.senders, &slot.callers];
+        let queue = queues.into_iter().find(|queue| layout.offset(*queue) == offset)?;
+        Some((receiver, queue))
     }
 
     /// The semaphore in whose queue a task waits.

@@ -124,8 +124,16 @@ impl Arena {
 impl<'a> Transaction<'a> {
     /// The living task of a handle.
     pub fn find_task(&self, handle: Handle) -> Option<TaskIndex> {
-        let (place, _) = self.arena.living(handle)?;
-        (place < TASKS).then_some(TaskIndex(place as u16))
+        let (place, head) = self.arena.living(handle)?;
+        let is_task = place < TASKS && SlotKind::of(head) == Some(SlotKind::Task);
+        is_task.then_some(TaskIndex(place as u16))
+    }
+
+    /// The living proxy of a handle.
+    pub fn find_proxy(&self, handle: Handle) -> Option<TaskIndex> {
+        let (place, head) = self.arena.living(handle)?;
+        let is_proxy = place < TASKS && SlotKind::of(head) == Some(SlotKind::Proxy);
+        is_proxy.then_some(TaskIndex(place as u16))
     }
 
     /// The living object of a handle, if it is of this kind.
@@ -167,9 +175,9 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    /// A free slot for a task, whose life the calling thread holds from now on; `None`: there are
-    /// [`TASKS`].
-    pub fn claim_task(&mut self) -> Option<TaskIndex> {
+    /// A free slot of the tasks; `None`: there are [`TASKS`]. With `lives` the calling thread holds
+    /// its life from now on.
+    pub fn claim_task(&mut self, lives: bool) -> Option<TaskIndex> {
         let layout = self.layout();
         for (index, slot) in layout.tasks.iter().enumerate() {
             if slot.head.kind.get() != SlotKind::Free as u64 {
@@ -177,7 +185,9 @@ impl<'a> Transaction<'a> {
             }
             // Of a thread that is just ending, it is locked still.
             let Ok(Some(life)) = slot.life.try_lock() else { continue };
-            life.keep();
+            if lives {
+                life.keep();
+            }
             if layout.tasks_used.get() <= index as u64 {
                 self.set(&layout.tasks_used, index as u64 + 1);
             }

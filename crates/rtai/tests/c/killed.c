@@ -2,6 +2,7 @@
 /* Programs that are killed at random instants, in all that they do: nothing is corrupted. */
 #include "check.h"
 
+#include <rtai_msg.h>
 #include <rtai_sem.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -48,10 +49,13 @@ static void critical_section(int me, SEM *resource)
 
 static void other_operations(int me, SEM *units)
 {
+	static char text[2000];
+	static int proxies;
 	RT_TASK *other;
 	SEM *own;
+	long length;
 
-	switch (draw(5)) {
+	switch (draw(9)) {
 	case 0:
 		if (rt_sem_wait_timed(units, MS) < RTE_LOWERR)
 			RETURNS(rt_sem_signal(units), 0);
@@ -66,6 +70,28 @@ static void other_operations(int me, SEM *units)
 			CHECK(other != rt_agent());
 		break;
 	case 3:
+		other = (RT_TASK *)rt_get_adr(1000 + (unsigned long)draw(PROCESSES));
+		if (draw(2))
+			rt_send_timed(other, draw(100), MS / 4);
+		else
+			rt_rpcx_timed(other, text, text, (int)draw(2000), (int)draw(2000), MS / 4);
+		break;
+	case 4:
+		other = rt_receivex_timed(NULL, text, (int)draw(2000), &length, MS / 4);
+		if (draw(4) && (unsigned long)other > RTE_HIGERR && rt_isrpc(other))
+			rt_returnx(other, text, (int)draw(2000));
+		break;
+	case 5:
+		other = rt_proxy_attach(NULL, text, (int)draw(600), 1);
+		if (other)
+			CHECK(rt_trigger(other) == rt_agent());
+		/* Some are left when the process is killed. */
+		if (other && (proxies >= 5 || draw(2)))
+			RETURNS(rt_proxy_detach(other), 0);
+		else if (other)
+			proxies++;
+		break;
+	case 6:
 		rt_change_prio(NULL, (int)draw(100));
 		break;
 	default:
