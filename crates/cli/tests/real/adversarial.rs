@@ -91,8 +91,8 @@ extern "C" fn play() {
             profile_roles::periodic_threads(number(0), number(1), number(2), number(3));
         }
         "round" => locking_roles::round(arg(0), std::array::from_fn(number)),
-        "chain" => locking_roles::chain(arg(0), number(0) as usize, number(1)),
-        "die-with-lock" => locking_roles::die_with_lock(arg(0), number(0)),
+        "chain" => locking_roles::chain(arg(0), number(0) as usize, number(1), number(2)),
+        "die-with-lock" => locking_roles::die_with_lock(arg(0), number(0), number(1)),
         "scattered" => profile_roles::scattered(number(0)),
         _ => std::process::exit(99),
     }

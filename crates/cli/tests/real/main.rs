@@ -45,6 +45,7 @@ mod service_pages;
 mod service_replacement;
 mod service_restart;
 mod service_threads;
+mod shared_locks;
 mod stalls;
 mod stops;
 mod system_bus;
