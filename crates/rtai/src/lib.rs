@@ -6,6 +6,7 @@
 //! api         the calls, one file for each header or part of one
 //! semaphore   what they do to the objects
 //! message, proxy
+//! mailbox
 //! task
 //! blocking    how the thread of a task waits
 //! current     the task of the calling thread
@@ -23,6 +24,7 @@ mod arena;
 mod blocking;
 mod current;
 mod hard;
+mod mailbox;
 mod message;
 mod proxy;
 mod rte;

@@ -45,10 +45,8 @@ impl Transaction<'_> {
         self.set_signed(&object.sem_type, semaphore_type);
         self.set_signed(&object.resource_type, resource_type);
         self.set(&object.is_fifo, u64::from(!is_resource && kind & FIFO_QUEUE != 0));
-        self.set(&object.owner, 0);
-        self.set(&object.next_owned, 0);
-        self.set(&object.waiters.first, 0);
-        self.set(&object.waiters.last, 0);
+        self.set(&object.inherits, u64::from(is_resource));
+        self.reset_object(id);
         self.register(&object.head, SlotKind::Semaphore, name, owner);
         Some(self.handle_of_object(id))
     }

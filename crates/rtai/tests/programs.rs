@@ -46,6 +46,11 @@ fn messages_are_sent_called_and_returned() {
 }
 
 #[test]
+fn mailboxes_pass_bytes_in_order_and_are_polled() {
+    passes("mailboxes.c");
+}
+
+#[test]
 fn programs_find_each_other_by_name_and_outlive_each_other() {
     passes("two_programs.c");
 }

@@ -21,6 +21,8 @@
 #define RT_SCHED_RECEIVE 32
 #define RT_SCHED_RPC 64
 #define RT_SCHED_RETURN 128
+#define RT_SCHED_MBXSUSP 256
+#define RT_SCHED_POLL 1024
 
 #define RT_TMROVRN 1
 #define RT_UNBLKD 2

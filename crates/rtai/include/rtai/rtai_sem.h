@@ -22,6 +22,16 @@ typedef struct rt_semaphore {
 } SEM;
 typedef SEM CND;
 
+/* An entry of rt_poll. */
+struct rt_poll_s {
+	void *what;
+	unsigned long forwhat;
+};
+
+#define RT_POLL_NOT_TO_USE 0
+#define RT_POLL_MBX_RECV 1
+#define RT_POLL_MBX_SEND 2
+
 RTAI_BEGIN_DECLS
 
 /*
@@ -138,6 +148,15 @@ int rt_cond_wait_until(CND *cnd, SEM *mutex, RTIME time);
  * Test: conditions.c
  */
 int rt_cond_wait_timed(CND *cnd, SEM *mutex, RTIME delay);
+
+/*
+ * Waits until one of `nr` entries is ready, each a mailbox and RT_POLL_MBX_RECV, there is something
+ * in it, or RT_POLL_MBX_SEND, there is some room. A `timeout` of 0 has no end, one of 1 does not
+ * wait, a negative one is that many counts, another one a time. Returns how many are ready: their
+ * `what` is NULL then, or an error number as an address, and 0 if none is; RTE_TIMOUT; RTE_UNBLKD.
+ * Test: mailboxes.c
+ */
+int rt_poll(struct rt_poll_s *pdsa, unsigned long nr, RTIME timeout);
 
 RTAI_END_DECLS
 

@@ -2,9 +2,11 @@
 //! call; what it does is in the modules below.
 
 mod long_messages;
+mod mailboxes;
 mod messages;
 mod names;
 mod periods;
+mod polls;
 mod print;
 mod proxies;
 mod registry;

@@ -7,8 +7,8 @@ use punctual_ipc::RobustMutex;
 
 /// Tasks of all programs of a user at one time.
 pub const TASKS: usize = 256;
-/// Other objects of all programs of a user at one time.
-pub const OBJECTS: usize = 1024;
+/// Other objects of all programs of a user at one time; a mailbox is three of them.
+pub const OBJECTS: usize = 2048;
 /// Bytes of a block of the heap.
 pub const BLOCK: usize = 256;
 /// Blocks of the heap: 4 MiB.
@@ -64,6 +64,8 @@ pub struct Layout {
     /// Slots from these on were never used.
     pub tasks_used: Word,
     pub objects_used: Word,
+    /// Tasks that wait for any of some objects: each change of one wakes them all.
+    pub pollers: Queue,
     pub tasks: [TaskSlot; TASKS],
     pub objects: [ObjectSlot; OBJECTS],
     pub heap: Heap,
@@ -130,6 +132,7 @@ pub enum SlotKind {
     Semaphore = 2,
     /// In the slot of a task: what sends a message when it is triggered.
     Proxy = 3,
+    Mailbox = 4,
 }
 
 impl SlotKind {
@@ -138,6 +141,7 @@ impl SlotKind {
             1 => Some(SlotKind::Task),
             2 => Some(SlotKind::Semaphore),
             3 => Some(SlotKind::Proxy),
+            4 => Some(SlotKind::Mailbox),
             _ => None,
         }
     }
@@ -226,6 +230,15 @@ pub struct ObjectSlot {
     pub owner: Word,
     /// Of a resource: the next one of its owner; 0: none, else the object and 1.
     pub next_owned: Word,
+    /// Of a resource: its owner has the best priority of those that wait.
+    pub inherits: Word,
     /// The tasks that wait.
     pub waiters: Queue,
+    /// Of a mailbox: what is in it, from `position` on and around its end; `size` bytes at most.
+    pub buffer: Buffer,
+    pub size: Word,
+    pub position: Word,
+    /// Of a mailbox: the resources of the task that sends, and of the one that receives.
+    pub send_lock: Word,
+    pub receive_lock: Word,
 }

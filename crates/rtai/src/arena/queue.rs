@@ -19,6 +19,10 @@ pub const RECEIVE: u64 = 32;
 pub const RPC: u64 = 64;
 /// It waits for what is returned.
 pub const RETURN: u64 = 128;
+/// It waits for room in a mailbox, or for something in it.
+pub const MAILBOX: u64 = 256;
+/// It waits for any of some objects.
+pub const POLL: u64 = 1024;
 /// All that the time ends for which a task waits.
 const WAITS: u64 = 0xFFFF & !READY;
 
@@ -220,7 +224,12 @@ impl<'a> Transaction<'a> {
             let slot = self.task(task);
             let waits_for = |object| self.first(&self.object(object).waiters);
             let callers = [self.first(&slot.senders), self.first(&slot.callers)];
-            let heirs = self.owned(task).filter_map(waits_for).chain(callers.into_iter().flatten());
+            let lends = |object: &ObjectIndex| self.object(*object).inherits.get() != 0;
+            let heirs = self
+                .owned(task)
+                .filter(lends)
+                .filter_map(waits_for)
+                .chain(callers.into_iter().flatten());
             let best = heirs.map(|heir| self.task(heir).priority.get()).min();
             let base = slot.base_priority.get();
             let priority = best.map_or(base, |best| best.min(base));

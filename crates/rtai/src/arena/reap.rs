@@ -183,6 +183,7 @@ impl Transaction<'_> {
     pub fn delete_object(&mut self, object: ObjectIndex, kind: SlotKind) {
         match kind {
             SlotKind::Semaphore => self.delete_semaphore(object),
+            SlotKind::Mailbox => self.delete_mailbox(object),
             SlotKind::Task | SlotKind::Proxy | SlotKind::Free => {}
         }
     }

@@ -207,6 +207,15 @@ impl<'a> Transaction<'a> {
         Some(ObjectIndex(index as u16))
     }
 
+    /// A new object has no owner, and no tasks that wait.
+    pub fn reset_object(&mut self, id: ObjectIndex) {
+        let object = self.object(id);
+        let words = [&object.owner, &object.next_owned, &object.position, &object.buffer.length];
+        for word in words.into_iter().chain([&object.waiters.first, &object.waiters.last]) {
+            self.set(word, 0);
+        }
+    }
+
     /// Gives a slot that was claimed its object.
     pub fn register(&mut self, head: &SlotHead, kind: SlotKind, name: u64, owner: Owner) {
         let process = super::reap::this_process();

@@ -73,7 +73,7 @@ impl Layout {
 }
 
 impl<'a> Transaction<'a> {
-    pub(super) fn layout(&self) -> &'a Layout {
+    pub(crate) fn layout(&self) -> &'a Layout {
         self.arena.layout()
     }
 
@@ -109,6 +109,11 @@ impl<'a> Transaction<'a> {
     /// The same with a number that may be negative.
     pub fn set_signed(&mut self, word: &Word, value: i64) {
         self.set(word, value as u64);
+    }
+
+    /// What was done so far has happened, whatever becomes of the rest.
+    pub fn commit_so_far(&mut self) {
+        self.layout().undo.length.store(0);
     }
 
     /// Has the thread of a task look again when this operation is over.

@@ -2,6 +2,7 @@
 /* Programs that are killed at random instants, in all that they do: nothing is corrupted. */
 #include "check.h"
 
+#include <rtai_mbx.h>
 #include <rtai_msg.h>
 #include <rtai_sem.h>
 #include <sys/mman.h>
@@ -47,15 +48,16 @@ static void critical_section(int me, SEM *resource)
 		;
 }
 
-static void other_operations(int me, SEM *units)
+static void other_operations(int me, SEM *units, MBX *mailbox)
 {
 	static char text[2000];
 	static int proxies;
+	unsigned message[2];
 	RT_TASK *other;
 	SEM *own;
 	long length;
 
-	switch (draw(9)) {
+	switch (draw(11)) {
 	case 0:
 		if (rt_sem_wait_timed(units, MS) < RTE_LOWERR)
 			RETURNS(rt_sem_signal(units), 0);
@@ -92,6 +94,19 @@ static void other_operations(int me, SEM *units)
 			proxies++;
 		break;
 	case 6:
+		/* Messages that fit are never divided. */
+		message[0] = draw(10000);
+		message[1] = ~message[0];
+		if (draw(4))
+			rt_mbx_send_timed(mailbox, message, sizeof(message), MS / 4);
+		else
+			rt_mbx_ovrwr_send(mailbox, message, sizeof(message));
+		break;
+	case 7:
+		if (rt_mbx_receive_timed(mailbox, message, sizeof(message), MS / 4) == 0)
+			CHECK(message[0] == ~message[1]);
+		break;
+	case 8:
 		rt_change_prio(NULL, (int)draw(100));
 		break;
 	default:
@@ -104,13 +119,14 @@ static void churn(int me, int place)
 {
 	SEM *resource = rt_typed_named_sem_init("RES", 1, RES_SEM);
 	SEM *units = rt_named_sem_init("UNITS", UNITS);
+	MBX *mailbox = rt_named_mbx_init("MBX", 64);
 
 	seed = (unsigned)me;
-	CHECK(resource && units);
+	CHECK(resource && units && mailbox);
 	rt_task_init(1000 + (unsigned long)place, 1, 0, 0);
 	for (;;) {
 		critical_section(me, resource);
-		other_operations(me, units);
+		other_operations(me, units, mailbox);
 		__atomic_add_fetch(&shared->operations, 1, __ATOMIC_SEQ_CST);
 	}
 }
