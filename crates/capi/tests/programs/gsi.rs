@@ -97,8 +97,8 @@ fn pairs(jobs: &[TracedJob], priorities: (i64, i64)) -> impl Iterator<Item = [Tr
     both.filter(move |pair| (pair[0].priority, pair[1].priority) == priorities)
 }
 
-/// Both are of one period. What ends when it is sent, by a program that is late, is not in the trace,
-/// so that jobs of different periods may follow each other there.
+/// Both are of one period. What ends when it is sent, by a program that is late, is not in the
+/// trace, so that jobs of different periods may follow each other there.
 fn within([first, second]: &[TracedJob; 2], period: u64) -> bool {
     second.start < first.start + period
 }
