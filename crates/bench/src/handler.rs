@@ -3,7 +3,7 @@
 use crate::floor::{self, Cost, Reading};
 use crate::windows::Spread;
 use crate::{threads, tools, Bench, Failure, Part, Verdict};
-use punctual_host_user::{Host, HostOptions, Output};
+use punctual_host_user::{Host, HostOptions, Output, ProgramGroups};
 use punctual_measure::overhead::paper::{PaperTasks, RTAI_TABLES_2_3};
 use punctual_measure::overhead::sets::TABLE_2;
 use punctual_sys::clock::CpuClock;
@@ -62,6 +62,7 @@ fn dispatcher_window(cpu: u32, length: u64) -> Result<Window, Failure> {
     let options = HostOptions {
         set: set.clone(),
         room: 0,
+        program_groups: ProgramGroups::default(),
         owner: "bench".into(),
         traces,
         records: 1 << 17,

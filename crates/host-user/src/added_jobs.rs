@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Attribute, End};
-use punctual_policies::{AddedJob, JobParams, JobRefusal, LocalDispatcher, ReleaseEvent, JOBS};
+use punctual_policies::{
+    AddedJob, JobParams, JobPlace, JobRefusal, LocalDispatcher, ReleaseEvent, JOBS,
+};
 use punctual_taskset::{TaskSet, TaskSpec, DURATION_LIMIT};
 use rtrb::{Consumer, Producer};
 
@@ -94,7 +96,29 @@ impl TaskJobs {
     /// # Errors
     /// See [`JobError`]; there is no event then.
     pub fn add(&mut self, params: &JobParams, cookie: u64) -> Result<u64, JobError> {
-        static IDS: AtomicU64 = AtomicU64::new(1);
+        self.add_to(None, params, cookie)
+    }
+
+    /// The same in a group of the program ([`GroupJobs::place`](crate::GroupJobs::place)). In a
+    /// budget group that has had no budget yet it ends as cancelled at its start.
+    ///
+    /// # Errors
+    /// As of [`add`](TaskJobs::add).
+    pub fn add_in(
+        &mut self,
+        place: JobPlace,
+        params: &JobParams,
+        cookie: u64,
+    ) -> Result<u64, JobError> {
+        self.add_to(Some(place), params, cookie)
+    }
+
+    fn add_to(
+        &mut self,
+        place: Option<JobPlace>,
+        params: &JobParams,
+        cookie: u64,
+    ) -> Result<u64, JobError> {
         // A task that has whole periods is limited by none.
         let (longest, most) = match self.budget < self.period {
             true => (self.period, self.budget),
@@ -107,8 +131,8 @@ impl TaskJobs {
         if params.budget > most {
             return Err(JobError::Quota);
         }
-        let id = IDS.fetch_add(1, Relaxed);
-        self.send(JobRequest::Add(AddedJob { params: *params, id, cookie }))?;
+        let id = next_id();
+        self.send(JobRequest::Add(AddedJob { params: *params, place, id, cookie }))?;
         Ok(id)
     }
 
@@ -157,6 +181,23 @@ impl fmt::Debug for TaskJobs {
             .field("budget", &self.budget)
             .finish_non_exhaustive()
     }
+}
+
+/// Numbers a job that the program adds.
+pub(crate) fn next_id() -> u64 {
+    static IDS: AtomicU64 = AtomicU64::new(1);
+    IDS.fetch_add(1, Relaxed)
+}
+
+/// One to four attributes, each once; `None`: they are not.
+pub(crate) fn order_of(by: &[Attribute]) -> Option<Order> {
+    let twice = by.iter().enumerate().any(|(n, attribute)| by[..n].contains(attribute));
+    let mut order: Order = ([Attribute::Priority; 4], by.len());
+    if by.is_empty() || by.len() > order.0.len() || twice {
+        return None;
+    }
+    order.0[..by.len()].copy_from_slice(by);
+    Some(order)
 }
 
 /// Whether the program adds the jobs of a task.
@@ -225,13 +266,10 @@ impl Host {
             let cause = format!("the group is not under the policy \"{}\"", JOBS.info.name);
             return Err(Diagnostic::usage(cause, "leave its order to its policy"));
         }
-        let twice = by.iter().enumerate().any(|(n, attribute)| by[..n].contains(attribute));
-        let mut order: Order = ([Attribute::Priority; 4], by.len());
-        if by.is_empty() || by.len() > order.0.len() || twice {
+        let Some(order) = order_of(by) else {
             let cause = "an order has one to four attributes, each once";
             return Err(Diagnostic::usage(cause, "name the most important one first"));
-        }
-        order.0[..by.len()].copy_from_slice(by);
+        };
         let domain = group.map(|group| self.set.groups[group].domain);
         let number = group.map_or(0, |group| group as u32 + 1);
         let of_the_group = |engine: &EngineHandle| domain.is_none_or(|of| engine.domain == of);
@@ -261,6 +299,7 @@ impl Engine {
         if !self.doorbell.take_jobs() {
             return;
         }
+        self.process_group_jobs(now, late);
         for i in 0..self.members.len() {
             // Those that come meanwhile ring again.
             for _ in 0..REQUESTS {
@@ -301,7 +340,7 @@ impl Engine {
     }
 
     fn refuse_job(&mut self, job: &AddedJob, why: JobRefusal, at: u64) {
-        let AddedJob { id, cookie, params } = *job;
+        let AddedJob { id, cookie, params, .. } = *job;
         let end = AddedJobEnd::Refused(why);
         self.send_job_event(JobEvent { at, id, cookie, end, used: 0, remaining: params.budget });
     }
@@ -313,7 +352,7 @@ impl Engine {
         }
     }
 
-    fn send_job_event(&mut self, event: JobEvent) {
+    pub(crate) fn send_job_event(&mut self, event: JobEvent) {
         if let Some(events) = &mut self.job_events {
             events.send(event);
         }

@@ -16,12 +16,14 @@ use punctual_dispatcher::{Dispatcher, TaskId, Wait};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_process::Enforcing;
 use punctual_sys::clock;
+use rtrb::Consumer;
 
 use crate::command_ring::CommandReceiver;
 use crate::direct::DirectHandOver;
 use crate::dispatch::UNPARKED;
 use crate::doorbell::Doorbell;
 use crate::freezer::FreezerQueue;
+use crate::group_jobs::GroupRequest;
 use crate::job_events::JobEventSender;
 use crate::lending::{paying_lender, Waiter};
 use crate::member::{Member, MemberKind, RunMode};
@@ -51,6 +53,8 @@ pub struct Ends {
     pub enforcing: Enforcing,
     /// Where the ends of jobs that the program adds go, if it may add some.
     pub job_events: Option<JobEventSender>,
+    /// Requests of the program for its groups, if it has some.
+    pub group_requests: Option<Consumer<GroupRequest>>,
     /// Where the trace goes, if there is one.
     pub trace: Option<RecordSender>,
 }
@@ -79,6 +83,7 @@ pub struct Engine {
     pub(crate) freezer: FreezerQueue,
     pub(crate) enforcing: Enforcing,
     pub(crate) job_events: Option<JobEventSender>,
+    pub(crate) group_requests: Option<Consumer<GroupRequest>>,
     pub(crate) trace: Option<RecordSender>,
     /// Policies were swapped: tasks may be of another one than when they were added.
     pub(crate) swapped: bool,
@@ -115,7 +120,7 @@ impl Engine {
         ends: Ends,
     ) -> Engine {
         let Ends { doorbell, commands, notices, reports, stats, freezer, enforcing, .. } = ends;
-        let Ends { job_events, trace, .. } = ends;
+        let Ends { job_events, group_requests, trace, .. } = ends;
         let _ = dispatcher.set_granularity(granularity);
         let limit = dispatcher.limits().tasks as usize;
         let mut members = Vec::with_capacity(limit);
@@ -141,6 +146,7 @@ impl Engine {
             freezer,
             enforcing,
             job_events,
+            group_requests,
             trace,
             swapped: false,
             waiters: Vec::with_capacity(limit),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_policies::stuck_policy;
+use punctual_policies::{stuck_policy, ProgramGroups};
 use punctual_process as process;
 use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
 use punctual_sys::clock::CpuClock;
@@ -46,6 +46,8 @@ pub struct HostOptions {
     pub set: TaskSet,
     /// Tasks per engine at one time that are not the set's.
     pub room: u32,
+    /// Groups that the program replenishes by its own jobs, of each engine.
+    pub program_groups: ProgramGroups,
     /// Names this program, by its command line for instance, in the error of a second dispatcher
     /// that is refused.
     pub owner: String,
@@ -106,6 +108,7 @@ pub struct Finished {
 pub struct Host {
     pub(crate) set: TaskSet,
     pub(crate) confine: bool,
+    pub(crate) program_groups: ProgramGroups,
     begun: bool,
     /// Of the first begin, CLOCK_MONOTONIC ns.
     origin: u64,
@@ -161,6 +164,7 @@ impl Host {
         let mut host = Host {
             set: options.set.clone(),
             confine: options.confine,
+            program_groups: options.program_groups,
             begun: false,
             origin: 0,
             engines: Vec::new(),

@@ -18,6 +18,7 @@ use crate::costs::capacity;
 use crate::doorbell::Doorbell;
 use crate::engine::{Ends, Engine};
 use crate::freezer::{self, FreezerThread};
+use crate::group_jobs::{self, GroupRequest};
 use crate::host::HostOptions;
 use crate::job_events::JobEventSender;
 use crate::reports::{channels, members_in_flight, Notice, Report};
@@ -51,6 +52,8 @@ pub(crate) struct EngineHandle {
     /// The domain's: its dispatcher thread and its tasks execute there.
     pub(crate) cpu: u32,
     pub(crate) commands: CommandSender,
+    /// Until a part of the program has it.
+    pub(crate) group_requests: Option<rtrb::Producer<GroupRequest>>,
     pub(crate) notices: rtrb::Consumer<Notice>,
     pub(crate) reports: rtrb::Consumer<Report>,
     /// How its allocators were made.
@@ -76,8 +79,9 @@ pub(crate) fn start_engine(
 ) -> Result<EngineHandle, Diagnostic> {
     let cpu = options.set.domain(domain).only_cpu()?;
     let costs = capacity(&options.set).costs;
-    let with_room =
-        AllocatorOptions { room: options.room, costs, ..AllocatorOptions::in_real_time() };
+    let HostOptions { room, program_groups, .. } = *options;
+    let in_real_time = AllocatorOptions::in_real_time();
+    let with_room = AllocatorOptions { room, program_groups, costs, ..in_real_time };
     let allocators = Allocators::with(&options.set, domain, with_room)?;
     let sink = options.traces.iter().find(|(of, _)| *of == domain).map(|(_, sink)| sink.clone());
     let limits = allocators.limits();
@@ -98,6 +102,7 @@ pub(crate) fn start_engine(
     let room = members_in_flight(limits.tasks);
     let (commands, commands_out) = command_ring(room);
     let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks, limits.groups);
+    let (group_requests, group_requests_out) = group_jobs::channel(program_groups);
     let doorbell = Arc::new(Doorbell::new());
     let stats = Arc::new(EngineStats::new());
     let (freezer_queue, freezer) = freezer::start(cpu, room, stats.clone())?;
@@ -113,6 +118,7 @@ pub(crate) fn start_engine(
             freezer: freezer_queue,
             enforcing,
             job_events,
+            group_requests: group_requests_out,
             trace: sender,
         };
         std::thread::Builder::new()
@@ -154,6 +160,7 @@ pub(crate) fn start_engine(
         domain,
         cpu,
         commands,
+        group_requests,
         notices,
         reports,
         allocators: with_room,

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Options, Simulation, Watcher};
-use punctual_host_user::{now, Host, HostOptions, Output, RunEvent};
+use punctual_host_user::{now, Host, HostOptions, Output, ProgramGroups, RunEvent};
 use punctual_taskset::TaskSet;
 use punctual_test_support::{judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period};
@@ -44,6 +44,7 @@ fn once(set: &TaskSet, duration: u64) -> Result<Vec<Period>, Diagnostic> {
     let options = HostOptions {
         set: set.clone(),
         room: 0,
+        program_groups: ProgramGroups::default(),
         owner: "test".to_owned(),
         traces: Vec::new(),
         records: 0,

@@ -18,7 +18,7 @@ use punctual_taskset::{AdmissionTest, GroupDemand, MemberDemand, PolicyInfo};
 use crate::entry::{PolicyEntry, Setup};
 use crate::policy::{MemberParams, PolicyEvent, SchedulingPolicy};
 use crate::slot::Phase;
-use crate::{Allocators, Context, Gsi, JobParams, ReleaseEvent};
+use crate::{Allocators, Context, Gsi, JobParams, JobPlace, ReleaseEvent};
 
 /// What is known of the policy. It is in no registry until a program that adds jobs registers it:
 /// in a set that nothing adds jobs to, its tasks would never execute.
@@ -92,6 +92,8 @@ fn in_any_order(group: &GroupDemand<'_>) -> Vec<Option<u64>> {
 pub struct AddedJob {
     /// Its attributes; the finish is at most a period after the allotment began.
     pub params: JobParams,
+    /// Where it stands; `None`: where its task does.
+    pub place: Option<JobPlace>,
     /// Its number among all jobs that the program adds.
     pub id: u64,
     /// Comes back with its end.
@@ -102,7 +104,7 @@ pub struct AddedJob {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobRefusal {
     /// There is no such task, or none that takes jobs; no such job, or it has ended; no such group,
-    /// or its policy is not [`JOBS`].
+    /// or its policy is not [`JOBS`]; a budget group that had no budget yet.
     Nothing,
     /// The task has a job already.
     Busy,
@@ -111,6 +113,10 @@ pub enum JobRefusal {
     Invalid,
     /// More than what is left of the task's budget in this period.
     Quota,
+    /// Groups would form a cycle, have another parent than before, or be too deep.
+    Tree,
+    /// The dispatcher has no room for another job of a group.
+    Full,
 }
 
 /// What a task has of the program's jobs.
@@ -147,6 +153,11 @@ impl AddedJobs {
             true => Ok((begun, spent)),
             false => Err(JobRefusal::Quota),
         }
+    }
+
+    /// Where the job that is there stands, if not where its task does.
+    pub(crate) fn place(&self) -> Option<JobPlace> {
+        self.job?.place
     }
 
     /// The job has ended with `left` ns of its budget; what later jobs may have of that. What was
@@ -207,6 +218,9 @@ impl Allocators {
     ) -> Result<(), JobRefusal> {
         let now = gsi.now();
         let s = self.slot_of(task).filter(|&s| self.takes_jobs(s)).ok_or(JobRefusal::Nothing)?;
+        if job.place.is_some_and(|place| !self.is_placed(place)) {
+            return Err(JobRefusal::Nothing);
+        }
         let slot = &mut self.slots[s];
         if slot.phase == Phase::Empty {
             return Err(JobRefusal::Nothing);

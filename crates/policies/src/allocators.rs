@@ -10,6 +10,7 @@ use crate::at_work::AtWork;
 use crate::calls::LONGEST_ANSWER;
 use crate::entry::{overrun, PolicyEntry, Setup};
 use crate::error::refused;
+use crate::group_jobs::{GroupJobInFlight, ProgramGroups};
 use crate::jobs;
 use crate::policy::MemberParams;
 use crate::servers::{self, KINDS};
@@ -28,6 +29,8 @@ pub struct AllocatorOptions {
     pub job_by_job: bool,
     /// Room for so many tasks beside those of the set.
     pub room: u32,
+    /// Groups beside those of the set, which the program replenishes by its own jobs.
+    pub program_groups: ProgramGroups,
     /// What the host takes for its own work: time tables have room for it.
     pub costs: Costs,
     /// What a policy of the program may take for one event, ns of CPU time; `None`: as long as it
@@ -41,6 +44,7 @@ impl Default for AllocatorOptions {
             policies: None,
             job_by_job: false,
             room: 0,
+            program_groups: ProgramGroups::default(),
             costs: Costs::NONE,
             longest_answer: None,
         }
@@ -86,6 +90,8 @@ pub struct Allocators {
     pub(crate) unarmed: u32,
     /// A policy that may be stopped is or was at work.
     pub(crate) guarded: bool,
+    /// Jobs of the program's groups.
+    pub(crate) group_jobs: Vec<Option<GroupJobInFlight>>,
 }
 
 /// No slot.
@@ -125,6 +131,7 @@ impl Allocators {
             observed: Vec::new(),
             unarmed: 0,
             guarded: false,
+            group_jobs: vec![None; options.program_groups.jobs() as usize],
         };
         // Room for a swap of all groups: each slot may still have its release in flight under an
         // earlier policy.
@@ -140,12 +147,29 @@ impl Allocators {
             all.groups.push(all.at_work.len() as u32);
             all.at_work.push(at_work);
         }
+        all.add_program_groups()?;
         for (index, spec) in set.tasks.iter().enumerate() {
             all.slots.push(slot_for(spec, index as u32));
         }
         all.slots.resize_with(tasks, Slot::unused);
         all.add_servers()?;
         Ok(all)
+    }
+
+    /// The groups of the program, whose members are under the policy of those of the set that take
+    /// jobs of the program.
+    fn add_program_groups(&mut self) -> Result<(), Diagnostic> {
+        let ProgramGroups { scheduling, budget } = self.options.program_groups;
+        if scheduling + budget == 0 {
+            return Ok(());
+        }
+        let jobs = self.at_work.iter().position(|at| std::ptr::eq(at.entry, &JOBS));
+        let jobs = jobs.ok_or_else(|| {
+            let cause = "no group of the set takes jobs of the program";
+            Diagnostic::usage(cause, format!("give one the policy \"{}\"", JOBS.info.name))
+        })?;
+        self.groups.extend(std::iter::repeat_n(jobs as u32, scheduling as usize));
+        Ok(())
     }
 
     /// The policy that the set names for a group.
@@ -177,15 +201,16 @@ impl Allocators {
             .iter()
             .enumerate()
             .any(|(place, at_work)| at_work.entry.timers && self.is_used(place as u32));
+        let of_program = self.options.program_groups;
         Limits {
-            jobs: 2 * tasks + 2 * servers + 8,
+            jobs: 2 * tasks + 2 * servers + 8 + of_program.jobs(),
             tasks,
             reservations: tasks + servers,
-            groups: self.set.groups.len() as u32 + 1,
-            budget_groups: self.set.budget_groups.len() as u32,
+            groups: self.set.groups.len() as u32 + 1 + of_program.scheduling,
+            budget_groups: self.set.budget_groups.len() as u32 + of_program.budget,
             timers: if set_timers { 2 * tasks + servers } else { tasks } + 8,
             depth: Limits::DEPTH,
-            events: (8 * (tasks + servers + 8)).next_power_of_two(),
+            events: (8 * (tasks + servers + 8) + 2 * of_program.jobs()).next_power_of_two(),
             records: 1 << 16,
             windows: windows.min(1 << 20) as u32,
         }

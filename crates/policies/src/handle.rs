@@ -4,6 +4,7 @@
 use punctual_dispatcher::{End, Event, For, TaskId, TimerId};
 
 use crate::allocators::Allocators;
+use crate::group_jobs::group_job;
 use crate::jobs::{self, POLICY_TIMER};
 use crate::slot::Phase;
 use crate::{Gsi, PolicyEvent, ReleaseEvent};
@@ -21,7 +22,9 @@ impl Allocators {
         match *event {
             Event::JobEnded { at, end, task, cookie, used, remaining, .. } => {
                 let ended = PolicyEvent::JobEnded { end, used, remaining };
-                if let Some((s, use_of)) = jobs::made(cookie) {
+                if let Some(place) = group_job(cookie) {
+                    self.group_job_ended(place, (at, end), (used, remaining), report);
+                } else if let Some((s, use_of)) = jobs::made(cookie) {
                     self.made_ended(gsi, (s, use_of), at, ended, report);
                 } else if let Some(s) = self.slot_of(task) {
                     self.reserved_ended(s, at, end, used, remaining, report);
@@ -58,9 +61,13 @@ impl Allocators {
                     report(ReleaseEvent::DelayedSaturated { at, task, index })
                 });
             }
-            Event::SegmentEnded { end, cookie, used, remaining, .. } => {
-                let ended = PolicyEvent::JobEnded { end, used, remaining };
-                self.notify_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
+            Event::SegmentEnded { at, end, cookie, used, remaining, .. } => {
+                if let Some(place) = group_job(cookie) {
+                    self.group_job_ended(place, (at, end), (used, remaining), report);
+                } else {
+                    let ended = PolicyEvent::JobEnded { end, used, remaining };
+                    self.notify_servers(gsi, ended, report, |_, slot| slot.cookie == Some(cookie));
+                }
             }
             Event::TaskReady { task, .. } => {
                 self.task_changed(gsi, task, PolicyEvent::Ready, report);

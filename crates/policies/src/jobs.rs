@@ -3,7 +3,7 @@
 use punctual_dispatcher::{Job, Refusal};
 
 use crate::slot::Slot;
-use crate::{Gsi, JobParams};
+use crate::{Gsi, JobParams, JobPlace};
 
 /// In the cookie of every job of a task that a policy made, beside slot and use.
 const MADE: u64 = 1 << 63;
@@ -17,6 +17,8 @@ const SLOT_BITS: u64 = 0xff_ffff;
 /// Adds a job of the release in flight.
 pub(crate) fn add(gsi: &mut dyn Gsi, slot: &mut Slot, job: &JobParams) -> Result<(), Refusal> {
     let m = &slot.member;
+    let of_member = JobPlace { group: m.group, budget_group: m.budget_group };
+    let JobPlace { group, budget_group } = slot.added.place().unwrap_or(of_member);
     let number = slot.use_of.wrapping_add(1);
     let id = gsi.add_job(&Job {
         serves: m.serves,
@@ -25,8 +27,8 @@ pub(crate) fn add(gsi: &mut dyn Gsi, slot: &mut Slot, job: &JobParams) -> Result
         budget: job.budget.min(slot.release.left),
         priority: job.priority,
         cookie: MADE | u64::from(m.index) << 32 | u64::from(number),
-        group: m.group,
-        budget_group: m.budget_group,
+        group,
+        budget_group,
     })?;
     slot.use_of = number;
     slot.release.part += 1;

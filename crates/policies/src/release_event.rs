@@ -66,7 +66,7 @@ pub enum ReleaseEvent {
     EventsLost { at: u64, count: u64 },
     /// A job that the program added has ended, after the `Ended` of the release that it was, if it
     /// had begun: `used` is its execution time, `remaining` what is left of its budget for other
-    /// jobs of the task.
+    /// jobs of the task. `index` is `u32::MAX` for a job of a group.
     JobEnded { at: u64, index: u32, id: u64, cookie: u64, end: End, used: u64, remaining: u64 },
     /// A policy of the program was stopped, and its group has another one.
     PolicyStopped(PolicyStop),

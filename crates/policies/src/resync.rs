@@ -39,6 +39,7 @@ impl Allocators {
                 _ => {}
             }
         }
+        self.resync_group_jobs(gsi, at, report);
         for n in 0..self.observed.len() {
             let s = self.observed[n] as usize;
             if matches!(self.slots[s].phase, Phase::Reserved(_)) {

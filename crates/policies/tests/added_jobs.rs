@@ -3,99 +3,17 @@
 
 mod support;
 
-use punctual_dispatcher::{Attribute, End, TaskId, INFINITE};
+use punctual_dispatcher::{Attribute, End, INFINITE};
 use punctual_policies::{
-    AddedJob, AdmissionTest, Allocators, GroupDemand, Gsi, JobParams, JobRefusal, LocalDispatcher,
-    MemberDemand, PolicyEntry, ReleaseEvent, JOBS,
+    AddedJob, AdmissionTest, GroupDemand, JobParams, JobRefusal, LocalDispatcher, MemberDemand,
+    JOBS,
 };
-use support::{options, policy, set, task, Cpu};
-
-static TABLE: [&PolicyEntry; 1] = [&JOBS];
+use support::program::Program;
+use support::{policy, set, task, Cpu};
 
 const HIGH: i64 = 2;
 const MIDDLE: i64 = 1;
 const LOW: i64 = 0;
-
-/// A job that has ended: when, cookie, end, used, remaining.
-type Ended = (u64, u64, End, u64, u64);
-
-/// A CPU whose program adds jobs.
-struct Program {
-    cpu: Cpu,
-    /// Reports of the allocators that it has read.
-    read: usize,
-    next: u64,
-}
-
-impl Program {
-    /// Tasks of these periods and budgets, and what they execute in their jobs.
-    fn new(tasks: &[(u64, u64)], demand: &[&[u64]]) -> Program {
-        let tasks = tasks.iter().enumerate();
-        let tasks = tasks.map(|(n, &(period, budget))| task(&format!("t{n}"), period, budget));
-        let cpu = Cpu::with(&set("jobs", tasks.collect()), demand, options(&TABLE));
-        Program { cpu, read: 0, next: 1 }
-    }
-
-    fn id(&self, of: usize) -> TaskId {
-        self.cpu.tasks[of].id
-    }
-
-    fn add(&mut self, of: usize, cookie: u64, params: JobParams) -> Result<u64, JobRefusal> {
-        let (job, id) = (AddedJob { params, id: self.next, cookie }, self.id(of));
-        self.next += 1;
-        self.reported(|a, gsi, report| a.add_job(gsi, id, &job, report))?;
-        Ok(job.id)
-    }
-
-    fn cancel(&mut self, of: usize, job: u64) -> Result<(), JobRefusal> {
-        let id = self.id(of);
-        self.reported(|a, gsi, report| a.cancel_job(gsi, id, job, report))
-    }
-
-    fn reported<T>(
-        &mut self,
-        call: impl FnOnce(&mut Allocators, &mut dyn Gsi, &mut dyn FnMut(ReleaseEvent)) -> T,
-    ) -> T {
-        let (Cpu { a, d, now, .. }, mut reports) = (&mut self.cpu, Vec::new());
-        let result = call(a, &mut LocalDispatcher::new(d, *now), &mut |e| reports.push(e));
-        reports.into_iter().for_each(|event| self.cpu.record(event));
-        result
-    }
-
-    fn events(&mut self) -> Vec<Ended> {
-        let new = self.cpu.reported[self.read..].iter();
-        let ended = new.filter_map(|event| match *event {
-            ReleaseEvent::JobEnded { at, cookie, end, used, remaining, .. } => {
-                Some((at, cookie, end, used, remaining))
-            }
-            _ => None,
-        });
-        let ended = ended.collect();
-        self.read = self.cpu.reported.len();
-        ended
-    }
-
-    /// Runs until `end`; the program handles each event at the instant at which it comes.
-    fn run(&mut self, end: u64, mut handler: impl FnMut(&mut Program, Ended)) -> Vec<Ended> {
-        let mut all = Vec::new();
-        while self.cpu.now < end {
-            self.cpu.run(self.cpu.now);
-            loop {
-                let events = self.events();
-                if events.is_empty() {
-                    break;
-                }
-                for event in events {
-                    all.push(event);
-                    handler(self, event);
-                }
-                self.cpu.settle();
-            }
-            self.cpu.run_to_charge(self.cpu.now + 1);
-        }
-        all
-    }
-}
 
 fn job(start: u64, finish: u64, budget: u64, priority: i64) -> JobParams {
     JobParams { start, finish, budget, priority }
@@ -240,7 +158,8 @@ fn the_end_of_a_task_ends_its_jobs() {
 #[test]
 fn tasks_of_other_policies_take_no_jobs() {
     let mut cpu = Cpu::new(&set("edf", vec![task("a", 10, 3)]), &[&[3]]);
-    let (id, job) = (cpu.tasks[0].id, AddedJob { params: job(0, 5, 1, 0), id: 1, cookie: 0 });
+    let (id, job) =
+        (cpu.tasks[0].id, AddedJob { params: job(0, 5, 1, 0), place: None, id: 1, cookie: 0 });
     let mut gsi = LocalDispatcher::new(&mut cpu.d, 0);
     assert_eq!(cpu.a.add_job(&mut gsi, id, &job, &mut |_| {}), Err(JobRefusal::Nothing));
 }

@@ -114,7 +114,7 @@ fn adding_and_cancelling_jobs_allocates_nothing() {
         let mut report = |event| {
             ended += u32::from(matches!(event, ReleaseEvent::JobEnded { .. }));
         };
-        let job = AddedJob { params, id: n, cookie: n };
+        let job = AddedJob { params, place: None, id: n, cookie: n };
         let mut gsi = LocalDispatcher::new(&mut d, start);
         a.add_job(&mut gsi, task, &job, &mut report).unwrap();
         for now in start..start + 10 {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use punctual_analysis::DomainLoad;
+use punctual_host_user::ProgramGroups;
 use punctual_session as session;
 use punctual_session::{service_accepts, Execution, HostKind, Session};
 use punctual_sys::sched;
@@ -17,6 +18,9 @@ use crate::observer::Observer;
 use crate::settings::Settings;
 use crate::supervisor::Handle;
 use crate::{BudgetGroup, Error, Host, Policy, RunEvent, Running, SchedulingGroup, TaskDraft};
+
+/// Groups of the program of each kind.
+const GROUP_LIMIT: u32 = 256;
 
 /// A set of tasks that is being declared. Nothing is started or changed before [`Admitted::start`].
 #[must_use = "nothing runs before admit and start"]
@@ -188,6 +192,20 @@ impl Punctual {
             ));
         }
         self.settings.task_limit = limit;
+        self
+    }
+
+    /// Groups of each CPU that the program replenishes by its own jobs, at most 256 of each kind
+    /// ([`Running::group_jobs`]). They are no groups of the set, and results do not have them.
+    /// On the user host only, where a group is under [`Policy::Jobs`].
+    pub fn program_groups(mut self, groups: ProgramGroups) -> Self {
+        if groups.scheduling > GROUP_LIMIT || groups.budget > GROUP_LIMIT {
+            self.blame(Error::usage(
+                format!("more than {GROUP_LIMIT} groups of the program"),
+                "use fewer",
+            ));
+        }
+        self.settings.program_groups = groups;
         self
     }
 

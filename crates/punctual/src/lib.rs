@@ -144,8 +144,8 @@ pub mod shared {
 /// program". Times are CLOCK_MONOTONIC ns, as of [`Time::as_nanos`].
 pub mod jobs {
     pub use punctual_host_user::{
-        AddedJobEnd, Attribute, JobError, JobEvent, JobEvents, JobParams, JobRefusal, NoEvent,
-        TaskJobs,
+        AddedJobEnd, Attribute, GroupJobs, JobError, JobEvent, JobEvents, JobParams, JobPlace,
+        JobRefusal, NoEvent, ProgramGroups, TaskJobs,
     };
 }
 

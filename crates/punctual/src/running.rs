@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use punctual_host_user::{Attribute, JobEvents};
+use punctual_host_user::{Attribute, GroupJobs, JobEvents};
 use punctual_session::results::Results;
 use punctual_taskset::TaskSet;
 
@@ -82,6 +82,18 @@ impl Running {
     /// It was taken before (EBUSY); no group is under that policy.
     pub fn job_events(&self) -> Result<JobEvents, Error> {
         self.supervisor.ask(Request::JobEvents)?
+    }
+
+    /// What adds jobs of the groups that the set was declared with
+    /// ([`Punctual::program_groups`](crate::Punctual::program_groups)), on the CPU of this group
+    /// (`None`: the top one), which is under [`Policy::Jobs`](crate::Policy::Jobs): where the
+    /// program's groups compete that have no other parent. It can be taken once for each CPU.
+    ///
+    /// # Errors
+    /// It was taken before (EBUSY); the set has no such groups; another policy.
+    pub fn group_jobs(&self, group: Option<&str>) -> Result<GroupJobs, Error> {
+        let group = group.map(|name| find_group(&self.set, name)).transpose()?;
+        self.supervisor.ask(|answer| Request::GroupJobs(group, answer))?
     }
 
     /// Orders the jobs of a group (`None`: the top one) under

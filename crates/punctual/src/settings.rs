@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use punctual_host_user::ProgramGroups;
 use punctual_session::{HostKind, RunOptions, Session, TraceFiles};
 use punctual_taskset::TaskSet;
 
@@ -23,6 +24,7 @@ pub(crate) struct Settings {
     pub overload: bool,
     pub owner: Option<String>,
     pub task_limit: u32,
+    pub program_groups: ProgramGroups,
     pub confine: bool,
     pub forget_ended: bool,
     pub records: u32,
@@ -40,6 +42,7 @@ impl Settings {
             overload: false,
             owner: None,
             task_limit: TASK_LIMIT,
+            program_groups: ProgramGroups::default(),
             confine: false,
             forget_ended: false,
             records: RECORDS,
@@ -58,6 +61,7 @@ impl Settings {
         let traces = self.trace.as_deref().map(|path| TraceFiles::create(path, set)).transpose()?;
         let mut options = RunOptions {
             room: self.task_limit,
+            program_groups: self.program_groups,
             trace_records: self.records,
             confine: self.confine,
             forget_ended: self.forget_ended,

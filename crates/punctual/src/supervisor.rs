@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_host_user::{Attribute, JobEvents, TaskJobs};
+use punctual_host_user::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_session as session;
 use punctual_session::results::Results;
 use punctual_session::{HostKind, StartOutcome, ThreadEntry};
@@ -41,6 +41,8 @@ pub(crate) enum Request {
     TaskJobs(usize, Sender<Result<TaskJobs, Error>>),
     /// The ends of those jobs.
     JobEvents(Sender<Result<JobEvents, Error>>),
+    /// What adds jobs of the program's groups.
+    GroupJobs(Option<usize>, Sender<Result<GroupJobs, Error>>),
     /// The order of a group of such tasks.
     OrderJobs(Option<usize>, Vec<Attribute>, Sender<Result<(), Error>>),
     WhenDone(Sender<()>),
@@ -226,6 +228,7 @@ impl Supervisor {
             }
             Request::TaskJobs(place, answer) => drop(answer.send(self.running.task_jobs(place))),
             Request::JobEvents(answer) => drop(answer.send(self.running.job_events())),
+            Request::GroupJobs(group, answer) => drop(answer.send(self.running.group_jobs(group))),
             Request::OrderJobs(group, by, answer) => {
                 drop(answer.send(self.running.order_jobs(group, &by)))
             }

@@ -123,6 +123,12 @@ pub(crate) trait Driver {
         Err(no_jobs())
     }
 
+    /// What adds jobs of the program's own groups.
+    fn group_jobs(&mut self, group: Option<usize>) -> Result<user::GroupJobs, Diagnostic> {
+        let _ = group;
+        Err(no_jobs())
+    }
+
     /// Orders a group whose jobs the program adds.
     fn order_jobs(
         &mut self,

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
+use punctual_host_user::ProgramGroups;
 use punctual_process::Output;
 
 use crate::TraceFiles;
@@ -31,6 +32,8 @@ pub struct RunOptions {
     pub confine: bool,
     /// Tasks per CPU that may be added while the set runs, on the user host and the kernel host.
     pub room: u32,
+    /// Groups of each CPU that the program replenishes by its own jobs, on the user host.
+    pub program_groups: ProgramGroups,
     /// The figures of tasks that have ended are dropped: for a program that adds tasks without end.
     pub forget_ended: bool,
     /// Under SCHED_DEADLINE: tasks are not bound to their CPUs.
@@ -59,6 +62,7 @@ impl Default for RunOptions {
             no_idle: false,
             confine: false,
             room: 0,
+            program_groups: ProgramGroups::default(),
             forget_ended: false,
             unpinned: false,
             label: None,

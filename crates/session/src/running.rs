@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{Attribute, JobEvents, NoIdle, Suspension, TaskJobs};
+use punctual_host_user::{Attribute, GroupJobs, JobEvents, NoIdle, Suspension, TaskJobs};
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
@@ -261,6 +261,15 @@ impl RunningSet {
     /// No group is under the policy `jobs`; a host other than the user host; it was taken before.
     pub fn job_events(&mut self) -> Result<JobEvents, Diagnostic> {
         self.driver.job_events()
+    }
+
+    /// What adds jobs of the program's own groups, on the CPU of the group at this place (`None`:
+    /// the top one), which is under the policy `jobs`; once for each CPU.
+    ///
+    /// # Errors
+    /// Another policy, or host; no such groups; it was taken before.
+    pub fn group_jobs(&mut self, group: Option<usize>) -> Result<GroupJobs, Diagnostic> {
+        self.driver.group_jobs(group)
     }
 
     /// Orders the group at this place (`None`: the top one), which is under the policy `jobs`.

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{
-    Attribute, EngineCost, EngineReading, Host, HostOptions, JobEvents, Suspension, TaskJobs,
+    Attribute, EngineCost, EngineReading, GroupJobs, Host, HostOptions, JobEvents, Suspension,
+    TaskJobs,
 };
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
@@ -48,6 +49,7 @@ impl UserDriver {
         let host = Host::start(&HostOptions {
             set: set.clone(),
             room: options.room,
+            program_groups: options.program_groups,
             owner: options.owner,
             traces: traces.0.clone(),
             records: options.trace_records,
@@ -133,6 +135,10 @@ impl Driver for UserDriver {
 
     fn job_events(&mut self) -> Result<JobEvents, Diagnostic> {
         self.host.job_events()
+    }
+
+    fn group_jobs(&mut self, group: Option<usize>) -> Result<GroupJobs, Diagnostic> {
+        self.host.group_jobs(group)
     }
 
     fn order_jobs(&mut self, group: Option<usize>, by: &[Attribute]) -> Result<(), Diagnostic> {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use punctual_host_user::{Host, HostOptions};
+use punctual_host_user::{Host, HostOptions, ProgramGroups};
 use punctual_taskset::{DomainId, DomainSpec, PolicySpec, TaskSet};
 use punctual_test_support::LIVENESS;
 use punctual_trace::TraceSink;
@@ -23,6 +23,7 @@ pub fn start(records: u32, trace: Option<&TraceSink>) -> Option<Host> {
                     budget_groups: Vec::new(),
                 },
                 room: 4,
+                program_groups: ProgramGroups::default(),
                 owner: "test".to_owned(),
                 traces: trace.into_iter().map(|sink| (DomainId(0), sink.clone())).collect(),
                 records,

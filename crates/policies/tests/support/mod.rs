@@ -3,6 +3,8 @@
 
 #![allow(dead_code)] // each test file uses its own part
 
+pub mod program;
+
 use punctual_dispatcher::{Attribute, Dispatcher, End, JobId, Refusal, TaskId, Wait};
 use punctual_policies::{
     AllocatorOptions, Allocators, Diagnostic, LocalDispatcher, PolicyEntry, ReleaseEvent,
