@@ -45,6 +45,9 @@ typedef int64_t GSI_TIME;
 /* Never, as a finish; without a limit, as a budget. */
 #define GSI_INFINITE INT64_MAX
 
+/* Scheduling groups have the numbers 1 to this, and budget groups have. */
+#define GSI_GROUPS 32
+
 /* An attribute by which jobs are ordered; -1: none. */
 typedef int GSI_QOS;
 
@@ -61,11 +64,11 @@ typedef struct {
 	GSI_TIME finishtime;  /* not at or after */
 	GSI_TIME budget;      /* execution time */
 	int priority;         /* the larger, the more important */
-	int pid;              /* the process that executes */
+	int pid;              /* the process that executes; 0: it is a job of a group */
 	int group;            /* scheduling group in which it competes; 0: the top one */
-	int server;           /* scheduling group that it serves; 0: none, a process executes */
+	int server;           /* scheduling group that executes on it; 0 or its own group: none */
 	int budget_group;     /* budget group that limits it; 0: none */
-	int budget_server;    /* budget group of which it is a budget; 0: none */
+	int budget_server;    /* budget group that has it as a budget; 0 or its own one: none */
 	intptr_t GSI_PRIVATE; /* private (C++: private_data): comes back with its event */
 } GSI_JOB;
 
@@ -79,7 +82,7 @@ enum {
 	GSI_COMPLETED, /* its process called GSI_abort_job(3) */
 	GSI_EXHAUSTED, /* its budget was used up */
 	GSI_EXPIRED,   /* its finish came */
-	GSI_CANCELLED, /* the dispatcher had no room for it */
+	GSI_CANCELLED, /* the dispatcher did not take it: no room, or a group in itself */
 	GSI_GONE       /* its process has ended */
 };
 
@@ -89,7 +92,7 @@ typedef struct {
 	int reason;           /* GSI_COMPLETED, ... */
 	GSI_TIME budget;      /* what remains of the job's budget */
 	GSI_TIME time;        /* when */
-	int pid;              /* the process of the job */
+	int pid;              /* the process of the job; 0: it was of a group */
 	int reserved;
 	intptr_t GSI_PRIVATE; /* private (C++: private_data) of the job */
 } GSI_Event;
@@ -135,12 +138,30 @@ int GSI_unregister(void);
  *
  * Errors:
  * EINVAL an attribute is unknown
- * EAGAIN 64 changes wait for the dispatcher
+ * EAGAIN the dispatcher has not taken 64 requests for groups
  * EPERM the calling thread is not the allocator
  * ECANCELED the dispatcher has ended
  * EFAULT qos is NULL
  */
 int GSI_setQOS(const GSI_QOS *qos);
+
+/*
+ * GSI_setgroupQOS - choose how the dispatcher orders the jobs of a scheduling group
+ *
+ * As GSI_setQOS(3), for the scheduling group with this number; 0 is the top one. RED-Linux prints
+ * no call for that.
+ *
+ * Real-time safe.
+ *
+ * Errors:
+ * ENOENT there is no such group
+ * EINVAL an attribute is unknown
+ * EAGAIN the dispatcher has not taken 64 requests for groups
+ * EPERM the calling thread is not the allocator
+ * ECANCELED the dispatcher has ended
+ * EFAULT qos is NULL
+ */
+int GSI_setgroupQOS(int group, const GSI_QOS *qos);
 
 /*
  * GSI_addjob - send jobs to the dispatcher
@@ -151,17 +172,26 @@ int GSI_setQOS(const GSI_QOS *qos);
  * A start that has passed is now. A job whose finish has passed, or whose budget is 0, ends at
  * once. Each job that was sent has one event.
  *
+ * A job with pid 0 is one of a group, which may have several at one time. With server it is a
+ * server job: the jobs in that scheduling group execute on it, when it is selected in its own
+ * group. With budget_server it is a budget of that budget group, from its start to its finish: what
+ * the jobs execute that name the budget group, or another one below it, is taken from the one that
+ * ends first. While a budget group has none, its jobs wait. The first job of a group fixes which
+ * group is above it, and a budget group has had a budget before a job names it.
+ *
  * The first job of a process takes some 50 ms; others are sent without waiting for anything.
  *
  * Returns how many jobs were sent: where one is refused, those before it. Real-time safe.
  *
  * Errors:
- * EINVAL the finish is not after the start; a time or budget is negative; pid is not positive
+ * EINVAL the finish is not after the start; a time or budget is negative; the job has neither a
+ * process nor serves a group, or several of that
+ * ENOENT there is no such group; the budget group has had no budget
  * EBUSY the process has a job that has not ended, or whose event was not received
  * ESRCH there is no such process, or it has ended; or the dispatcher has
- * ENOSPC 256 processes have jobs
+ * ENOSPC 256 processes have jobs, or 256 jobs of groups have not ended
+ * EAGAIN the dispatcher has not taken what was sent: 16 requests of the process, or 64 of groups
  * EMFILE there are no descriptors left
- * EOPNOTSUPP the job is in a group, or serves one
  * EPERM the process may not be scheduled; the calling thread is not the allocator
  * ECANCELED the dispatcher has ended
  * EFAULT job is NULL
@@ -173,7 +203,8 @@ int GSI_addjob(const GSI_JOB *job, int count);
  *
  * Waits until there is an event, and stores up to count of them in the array event.
  *
- * Returns how many; 0 where no job is left of which one could come. Real-time safe.
+ * Returns how many; 0 where no job is left of which one could come: none of a process, and of
+ * groups those without a finish. Real-time safe.
  *
  * Errors:
  * EINVAL count is not positive

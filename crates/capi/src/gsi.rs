@@ -1,93 +1,28 @@
-//! The allocator of gsi.h: the interface of RED-Linux's general scheduling framework.
+//! The calls of gsi.h: the interface of RED-Linux's general scheduling framework.
 
-use std::ffi::{c_int, CStr};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use punctual::jobs::{
-    AddedJobEnd, Attribute, JobError, JobEvent, JobEvents, JobParams, JobRefusal, NoEvent, TaskJobs,
-};
-use punctual::{Error, Policy, Punctual, Running, SchedulingGroup, Time};
-use punctual_sys::pidfd;
+use punctual::jobs::Attribute;
+use punctual::{Punctual, Time};
 use punctual_sys::sched::thread_id;
 
 use crate::current;
 use crate::error::{error, failed, returned, CallError};
 use crate::fork;
-use crate::gsi_job::{ticks, GsiEvent, GsiJob, Placed, GSI_EV_JOB_EXPIRED};
-use crate::gsi_table::{abort_job, AbortError, Message, ProcessEntry, ProcessTable, PROCESSES};
+use crate::gsi_allocator::Allocator;
+use crate::gsi_job::{ticks, GsiEvent, GsiJob, GROUPS};
+use crate::gsi_table::{abort_job, AbortError, ProcessTable};
 use crate::job::ATTRIBUTES;
 use crate::plain;
 
-/// The group of all jobs, below the allocator.
-const TOP: &str = "gsi";
-/// What the allocator and all jobs together may have in each period.
-const PERIOD: Duration = Duration::from_millis(10);
-const ALLOCATOR_BUDGET: Duration = Duration::from_millis(1);
-const JOBS_BUDGET: Duration = Duration::from_millis(9);
-/// The period and the budget of each process: its jobs are what limits it.
-const WHOLE: Duration = Duration::from_secs(10);
-/// Messages of processes that one look takes.
-const MESSAGES: usize = 2 * PROCESSES;
-/// GSI_GONE
-const GONE: c_int = 4;
-/// How often a look shows processes whose ends no event reports, ms.
-const LOOK: c_int = 100;
 /// By number: QOS_PRIORITY, QOS_STARTTIME, QOS_FINISHTIME, QOS_BUDGET.
 const QOS: [usize; 4] = [3, 0, 1, 2];
 
 /// The thread that is the allocator; 0: none.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 static ALLOCATOR: Mutex<Option<Allocator>> = Mutex::new(None);
-
-/// What an allocator has.
-struct Allocator {
-    running: Running,
-    events: JobEvents,
-    table: &'static ProcessTable,
-    processes: Vec<Process>,
-    sequence: u64,
-}
-
-/// A process that has had a job.
-struct Process {
-    pid: i32,
-    pidfd: OwnedFd,
-    jobs: TaskJobs,
-    entry: &'static ProcessEntry,
-    in_flight: Option<InFlight>,
-    /// It has ended: an event said so.
-    gone: bool,
-}
-
-impl Process {
-    /// Its job has ended: the event.
-    fn ended(&mut self, reason: c_int, remaining: u64, at: u64) -> Option<GsiEvent> {
-        let job = self.in_flight.take()?;
-        self.gone |= reason == GONE;
-        let (budget, time) = (ticks(remaining), ticks(at));
-        let (kind, pid, private) = (GSI_EV_JOB_EXPIRED, self.pid, job.private);
-        Some(GsiEvent { kind, reason, budget, time, pid, reserved: 0, private })
-    }
-
-    /// It has ended, and the event of its last job was received.
-    fn has_ended(&self) -> bool {
-        self.in_flight.is_none() && (self.gone || self.jobs.is_over())
-    }
-}
-
-/// A job whose event was not received. Times are ns.
-#[derive(Clone, Copy)]
-struct InFlight {
-    /// Among all that the library adds, and among all of the allocator.
-    id: u64,
-    sequence: u64,
-    start: u64,
-    budget: u64,
-    private: isize,
-}
 
 /// Calls `f` with the allocator that the calling thread is.
 ///
@@ -139,19 +74,8 @@ fn begin() -> Result<(), CallError> {
             error(libc::EINVAL, cause, "set it to the number of one, or to nothing")
         })?),
     };
-    let jobs = SchedulingGroup::new(TOP, PERIOD, JOBS_BUDGET).policy(Policy::Jobs);
-    let mut set = set.policy(Policy::FixedPriority).overload().task_limit(PROCESSES as u32 + 1);
-    set = set.group(jobs.priority(0));
-    if let Some(trace) = std::env::var_os("PUNCTUAL_GSI_TRACE") {
-        set = set.trace(trace);
-    }
-    let running = set.admit()?.start()?;
-    let events = running.job_events()?;
-    let allocator = running.task("allocator").period(PERIOD).budget(ALLOCATOR_BUDGET).priority(1);
-    current::enter(allocator.attach()?, std::ptr::null_mut());
-    table.set_open(true);
-    let processes = Vec::with_capacity(PROCESSES);
-    let allocator = Allocator { running, events, table, processes, sequence: 0 };
+    let trace = std::env::var_os("PUNCTUAL_GSI_TRACE");
+    let allocator = Allocator::start(set, trace, table)?;
     *ALLOCATOR.lock().unwrap_or_else(PoisonError::into_inner) = Some(allocator);
     Ok(())
 }
@@ -163,44 +87,50 @@ pub extern "C" fn GSI_unregister() -> c_int {
         // The program may have called punctual_detach.
         let _ = current::leave();
         OWNER.store(0, SeqCst);
-        let Some(Allocator { running, processes, table, .. }) = allocator else { return Ok(()) };
-        let stopped = running.stop();
-        table.set_open(false);
-        processes.iter().for_each(|process| process.entry.release());
-        match &stopped?.problems[..] {
-            [] => Ok(()),
-            problems => Err(error(libc::EIO, problems.join("; "), "see punctual clean").into()),
-        }
+        allocator.map_or(Ok(()), Allocator::stop)
     }))
 }
 
 #[no_mangle]
 pub unsafe extern "C" fn GSI_setQOS(qos: *const c_int) -> c_int {
-    returned(with(|allocator| {
-        plain::not_null(qos)?;
-        // SAFETY: the caller's: an array of four, or up to the first that is -1.
-        let order = order((0..4).map(|n| unsafe { qos.add(n).read() }))?;
-        Ok(allocator.running.order_jobs(Some(TOP), &order)?)
-    }))
+    // SAFETY: the caller's.
+    returned(with(|allocator| unsafe { set_order(allocator, 0, qos) }))
 }
 
-/// The attributes of GSI_setQOS up to the first that is -1, each once; without any by priority.
-fn order(qos: impl Iterator<Item = c_int>) -> Result<Vec<Attribute>, Error> {
-    let mut order = Vec::new();
+#[no_mangle]
+pub unsafe extern "C" fn GSI_setgroupQOS(group: c_int, qos: *const c_int) -> c_int {
+    // SAFETY: the caller's.
+    returned(with(|allocator| unsafe { set_order(allocator, group, qos) }))
+}
+
+unsafe fn set_order(
+    allocator: &mut Allocator,
+    group: c_int,
+    qos: *const c_int,
+) -> Result<(), CallError> {
+    plain::not_null(qos)?;
+    let known = u32::try_from(group).ok().filter(|group| *group <= GROUPS);
+    let group = known.ok_or_else(|| failed(libc::ENOENT, c"groups have the numbers 1 to 32"))?;
+    // SAFETY: the caller's: an array of four, or up to the first that is -1.
+    let (order, count) = order((0..4).map(|n| unsafe { qos.add(n).read() }))?;
+    allocator.set_order(group, &order[..count])
+}
+
+/// The attributes of GSI_setQOS up to the first that is -1, each once, and how many they are;
+/// without any by priority. Real-time safe.
+fn order(qos: impl Iterator<Item = c_int>) -> Result<([Attribute; 4], usize), CallError> {
+    let (mut order, mut count) = ([Attribute::Priority; 4], 0);
     for number in qos.take_while(|&number| number != -1) {
         let known = usize::try_from(number).ok().and_then(|number| QOS.get(number));
         let Some(&at) = known else {
-            let cause = format!("there is no attribute {number}");
-            return Err(error(libc::EINVAL, cause, "use QOS_PRIORITY and the following, or -1"));
+            return Err(failed(libc::EINVAL, c"use QOS_PRIORITY and the following, or -1"));
         };
-        if !order.contains(&ATTRIBUTES[at]) {
-            order.push(ATTRIBUTES[at]);
+        if !order[..count].contains(&ATTRIBUTES[at]) {
+            order[count] = ATTRIBUTES[at];
+            count += 1;
         }
     }
-    if order.is_empty() {
-        order.push(Attribute::Priority);
-    }
-    Ok(order)
+    Ok((order, count.max(1)))
 }
 
 #[no_mangle]
@@ -237,12 +167,16 @@ pub unsafe extern "C" fn GSI_getevents(events: *mut GsiEvent, number: c_int) -> 
         loop {
             allocator.take_messages();
             while filled < number {
-                let Some(event) = allocator.next_event()? else { break };
+                let event = match allocator.next_event() {
+                    Ok(Some(event)) => event,
+                    Err(e) if filled == 0 => return Err(e),
+                    Ok(None) | Err(_) => break,
+                };
                 // SAFETY: the caller's: room for so many events.
                 unsafe { events.add(filled).write(event) };
                 filled += 1;
             }
-            if filled > 0 || allocator.processes.iter().all(|p| p.in_flight.is_none()) {
+            if filled > 0 || !allocator.expects_events() {
                 return Ok(filled);
             }
             allocator.wait();
@@ -271,157 +205,6 @@ pub extern "C" fn GSI_msec_to_ticks(milliseconds: i64) -> i64 {
     milliseconds.saturating_mul(1000)
 }
 
-impl Allocator {
-    /// Sends a job. Real-time safe, but for the first one of a process.
-    fn add(&mut self, job: &GsiJob) -> Result<(), CallError> {
-        let placed = job.placed()?;
-        let Placed::Process(pid) = placed;
-        let params = job.params()?;
-        let at = match self.processes.iter().position(|process| process.pid == pid) {
-            Some(at) if !self.processes[at].has_ended() => at,
-            // It is on its way to its end.
-            Some(at) if !pidfd::has_ended(&self.processes[at].pidfd) => return Err(ended()),
-            _ => self.add_process(pid)?,
-        };
-        self.send(at, &params, job.private)
-    }
-
-    fn add_process(&mut self, pid: i32) -> Result<usize, CallError> {
-        // Another process may have the number of one that has ended.
-        self.processes.retain(|process| {
-            let ended = process.has_ended();
-            if ended {
-                process.entry.release();
-            }
-            !ended
-        });
-        let pidfd = pidfd::open(pid).map_err(|e| match e.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE) => failed(libc::EMFILE, c"no descriptor is left"),
-            _ => ended(),
-        })?;
-        // One that has ended and was not waited for is no process either.
-        if pidfd::has_ended(&pidfd) {
-            return Err(ended());
-        }
-        let full = || failed(libc::ENOSPC, c"256 processes have jobs; end one of them first");
-        if self.processes.len() == PROCESSES {
-            return Err(full());
-        }
-        let task = self.running.task(format!("process {pid}")).group(TOP);
-        let task = task.period(WHOLE).budget(WHOLE).pid(pid)?;
-        let jobs = match task.jobs() {
-            Ok(jobs) => jobs,
-            Err(e) => {
-                // It ends with the set, if not by this.
-                let _ = task.stop();
-                return Err(e.into());
-            }
-        };
-        let entry = self.table.claim(pid).ok_or_else(full)?;
-        self.processes.push(Process { pid, pidfd, jobs, entry, in_flight: None, gone: false });
-        Ok(self.processes.len() - 1)
-    }
-
-    fn send(&mut self, at: usize, params: &JobParams, private: isize) -> Result<(), CallError> {
-        let Allocator { processes, sequence, .. } = self;
-        let process = &mut processes[at];
-        if process.in_flight.is_some() {
-            return Err(failed(libc::EBUSY, c"the process has a job: receive its event first"));
-        }
-        *sequence += 1;
-        process.entry.begin(*sequence, params.start);
-        let id = process.jobs.add(params, 0).map_err(refused)?;
-        let JobParams { start, budget, .. } = *params;
-        process.in_flight = Some(InFlight { id, sequence: *sequence, start, budget, private });
-        Ok(())
-    }
-
-    /// Completes the jobs of the processes that have called GSI_abort_job. Real-time safe.
-    fn take_messages(&mut self) {
-        for _ in 0..MESSAGES {
-            let Some(Message { pid, sequence }) = self.table.next_message() else { break };
-            let Some(process) = self.processes.iter_mut().find(|p| p.pid == pid) else { continue };
-            let now = Time::now().as_nanos();
-            let its = |job: &InFlight| job.sequence == sequence && job.start <= now;
-            let completed = match process.in_flight.filter(its) {
-                Some(job) => process.jobs.complete(job.id),
-                // The job is one gone by: it continues on the one that it has, or gets.
-                None => Err(JobError::Over),
-            };
-            if completed.is_err() {
-                process.entry.answer();
-            }
-        }
-    }
-
-    /// The next event; does not wait. Real-time safe.
-    fn next_event(&mut self) -> Result<Option<GsiEvent>, CallError> {
-        let last = self.processes.iter().position(|p| p.in_flight.is_some() && p.jobs.is_over());
-        loop {
-            let event = match self.events.next(0) {
-                Ok(event) => event,
-                Err(NoEvent::TimedOut) => return Ok(last.and_then(|at| self.end_of_last_job(at))),
-                Err(NoEvent::Over) => {
-                    return Err(failed(libc::ECANCELED, c"the dispatcher has ended"))
-                }
-            };
-            let JobEvent { at, id, end, remaining, .. } = event;
-            let its = |p: &&mut Process| p.in_flight.is_some_and(|job| job.id == id);
-            // One that ended by itself may have an event, too.
-            let Some(process) = self.processes.iter_mut().find(its) else { continue };
-            return Ok(process.ended(reason(end), remaining, at));
-        }
-    }
-
-    /// The end of a job that was sent when its process had ended, which the dispatcher does not
-    /// report: all events that came before its process was removed were read.
-    fn end_of_last_job(&mut self, at: usize) -> Option<GsiEvent> {
-        let process = &mut self.processes[at];
-        let budget = process.in_flight?.budget;
-        process.ended(GONE, budget, Time::now().as_nanos())
-    }
-
-    /// Waits for an event or a message, or for any other reason. Real-time safe.
-    fn wait(&self) {
-        let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let (events, messages) = (self.events.as_fd(), self.table.messages());
-        let mut fds = [poll(events.as_raw_fd()), poll(messages.as_raw_fd())];
-        // A signal ends it: that which parks the allocator when its budget is used up, too.
-        // SAFETY: two descriptors.
-        unsafe { libc::poll(fds.as_mut_ptr(), 2, LOOK) };
-    }
-}
-
-/// GSI_COMPLETED and the following.
-pub fn reason(end: AddedJobEnd) -> c_int {
-    match end {
-        AddedJobEnd::Completed => 0,
-        AddedJobEnd::Exhausted => 1,
-        AddedJobEnd::Expired => 2,
-        AddedJobEnd::TaskGone | AddedJobEnd::Refused(JobRefusal::Nothing) => GONE,
-        _ => 3,
-    }
-}
-
-#[cold]
-fn ended() -> CallError {
-    failed(libc::ESRCH, c"there is no such process, or it has ended")
-}
-
-#[cold]
-fn refused(e: JobError) -> CallError {
-    let text: &CStr = match e {
-        JobError::Full => c"the dispatcher has not taken 16 requests of this process",
-        JobError::Invalid => c"the finish of a job is after its start",
-        JobError::Quota => c"the budget is too large",
-        JobError::Over => c"the process has ended, or the dispatcher",
-    };
-    match e {
-        JobError::Over => failed(libc::ESRCH, text),
-        e => failed(e.errno(), text),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -429,13 +212,16 @@ mod tests {
     #[test]
     fn an_order_ends_at_the_first_that_is_none_and_has_each_attribute_once() {
         use Attribute::{Budget, Finish, Priority, Start};
-        let order = |qos: [c_int; 4]| order(qos.into_iter()).map_err(|e| e.errno);
+        let order = |qos: [c_int; 4]| {
+            let order = order(qos.into_iter());
+            order.map(|(by, count)| by[..count].to_vec()).map_err(|e| e.0)
+        };
         assert_eq!(order([0, -1, 9, 9]), Ok(vec![Priority]));
         assert_eq!(order([-1, 1, 1, 1]), Ok(vec![Priority]));
         assert_eq!(order([0, 0, 0, 0]), Ok(vec![Priority]));
         assert_eq!(order([2, 0, 1, 3]), Ok(vec![Finish, Priority, Start, Budget]));
         for unknown in [4, -2, c_int::MAX, c_int::MIN] {
-            assert_eq!(order([0, unknown, -1, -1]), Err(Some(libc::EINVAL)));
+            assert_eq!(order([0, unknown, -1, -1]), Err(-libc::EINVAL));
         }
     }
 }

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 
 use punctual::jobs::{AddedJobEnd, JobRefusal};
 
-use crate::gsi::reason;
-use crate::gsi_job::{GsiEvent, GsiJob, GSI_EV_JOB_EXPIRED, INFINITE};
+use crate::gsi_allocator::reason;
+use crate::gsi_job::{GsiEvent, GsiJob, GROUPS, GSI_EV_JOB_EXPIRED, INFINITE};
 
 /// Assertions in C of a structure's size, and of where each member is.
 macro_rules! structures {
@@ -44,6 +44,7 @@ fn gsi_h_declares_what_is_here() {
         ("GSI_register", "int (*)(void)"),
         ("GSI_unregister", "int (*)(void)"),
         ("GSI_setQOS", "int (*)(const int *)"),
+        ("GSI_setgroupQOS", "int (*)(int, const int *)"),
         ("GSI_addjob", "int (*)(const GSI_JOB *, int)"),
         ("GSI_getevents", "int (*)(GSI_Event *, int)"),
         ("GSI_abort_job", "int (*)(void)"),
@@ -56,6 +57,7 @@ fn gsi_h_declares_what_is_here() {
     }
     let numbers = [
         ("GSI_INFINITE", INFINITE),
+        ("GSI_GROUPS", GROUPS.into()),
         ("GSI_EV_JOB_EXPIRED", GSI_EV_JOB_EXPIRED.into()),
         ("GSI_COMPLETED", reason(AddedJobEnd::Completed).into()),
         ("GSI_EXHAUSTED", reason(AddedJobEnd::Exhausted).into()),

@@ -12,6 +12,8 @@ const TICK: u64 = 1000;
 pub const INFINITE: i64 = i64::MAX;
 /// GSI_EV_JOB_EXPIRED
 pub const GSI_EV_JOB_EXPIRED: c_int = 1;
+/// Scheduling groups, and budget groups: GSI_GROUPS.
+pub const GROUPS: u32 = 32;
 /// The largest budget of a job, ns: without a limit.
 const LARGEST: u64 = 1 << 62;
 
@@ -44,10 +46,15 @@ pub struct GsiEvent {
     pub private: isize,
 }
 
-/// What a job's budget is for.
-pub enum Placed {
-    /// A process executes on it.
+/// What a job's budget is for. Groups have numbers from 1; 0 is the top one, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// The process executes on it.
     Process(i32),
+    /// The jobs of a scheduling group do.
+    Group(u32),
+    /// It is a budget of a budget group.
+    Budget(u32),
 }
 
 /// Ticks that have passed at `ns`, or are whole in it.
@@ -61,19 +68,34 @@ pub fn nanoseconds(ticks: i64) -> Option<u64> {
 }
 
 impl GsiJob {
-    /// What it is for.
+    /// What it is for. As Table 4 has it, the job of a process may name its own group as the
+    /// server, too: it serves none.
     ///
     /// # Errors
-    /// EINVAL, EOPNOTSUPP.
-    pub fn placed(&self) -> Result<Placed, CallError> {
+    /// EINVAL, ENOENT.
+    pub fn served(&self) -> Result<Served, CallError> {
         let GsiJob { pid, group, server, budget_group, budget_server, .. } = *self;
-        if [group, server, budget_group, budget_server] != [0; 4] {
-            return Err(failed(libc::EOPNOTSUPP, c"there are no groups of jobs here"));
+        for number in [group, server, budget_group, budget_server] {
+            if !(0..=GROUPS as c_int).contains(&number) {
+                return Err(failed(libc::ENOENT, c"groups have the numbers 1 to 32"));
+            }
         }
-        match pid > 0 {
-            true => Ok(Placed::Process(pid)),
-            false => Err(failed(libc::EINVAL, c"the pid of a job is that of its process")),
+        let (serves, supplies) = (server != group, budget_server != budget_group);
+        let (serves, supplies) = (serves && server != 0, supplies && budget_server != 0);
+        match (pid, serves, supplies) {
+            (1.., false, false) => Ok(Served::Process(pid)),
+            (0, true, false) => Ok(Served::Group(server as u32)),
+            (0, false, true) if group == 0 => Ok(Served::Budget(budget_server as u32)),
+            _ => Err(failed(
+                libc::EINVAL,
+                c"a job has the pid of its process, or serves a group, or is a group's budget",
+            )),
         }
+    }
+
+    /// The scheduling group in which it competes, and the budget group that limits it.
+    pub fn place(&self) -> (u32, u32) {
+        (self.group as u32, self.budget_group as u32)
     }
 
     /// Its attributes in ns.
@@ -138,7 +160,45 @@ mod tests {
         for job in bad {
             assert_eq!(params(job), Err(-libc::EINVAL));
         }
-        assert!(GsiJob { pid: 0, ..JOB }.placed().is_err());
-        assert!(GsiJob { pid: -1, ..JOB }.placed().is_err());
+    }
+
+    /// What a job of this pid is for, by the columns of Table 4.
+    fn served(pid: c_int, columns: [c_int; 4]) -> Result<Served, c_int> {
+        let [group, server, budget_group, budget_server] = columns;
+        let job = GsiJob { pid, group, server, budget_group, budget_server, ..JOB };
+        job.served().map_err(|e| -e.0)
+    }
+
+    #[test]
+    fn the_jobs_of_table_4_are_of_processes_groups_and_budget_groups() {
+        assert_eq!(served(0, [0, 1, 0, 0]), Ok(Served::Group(1)), "J_0");
+        assert_eq!(served(7, [2, 2, 2, 2]), Ok(Served::Process(7)), "J_1");
+        assert_eq!(served(7, [2, 2, 0, 0]), Ok(Served::Process(7)), "J_2");
+        assert_eq!(served(0, [1, 2, 0, 0]), Ok(Served::Group(2)), "J_3");
+        assert_eq!(served(7, [1, 1, 0, 0]), Ok(Served::Process(7)), "J_4");
+        assert_eq!(served(0, [0, 0, 0, 1]), Ok(Served::Budget(1)), "J_5");
+        assert_eq!(served(0, [0, 0, 1, 2]), Ok(Served::Budget(2)), "J_6");
+        assert_eq!(served(7, [1, 1, 1, 1]), Ok(Served::Process(7)), "J_7");
+        assert_eq!(served(7, [1, 1, 2, 2]), Ok(Served::Process(7)), "J_8");
+        assert_eq!(served(7, [1, 0, 2, 0]), Ok(Served::Process(7)));
+    }
+
+    #[test]
+    fn jobs_that_are_of_none_or_of_several_are_refused() {
+        for (pid, columns) in [
+            (0, [0; 4]),
+            (-1, [0; 4]),
+            (0, [1, 1, 0, 0]),
+            (7, [0, 1, 0, 0]),
+            (7, [0, 0, 0, 1]),
+            (0, [0, 1, 0, 1]),
+            (0, [1, 1, 0, 1]),
+            (-1, [0, 1, 0, 0]),
+        ] {
+            assert_eq!(served(pid, columns), Err(libc::EINVAL), "{columns:?}");
+        }
+        for columns in [[33, 0, 0, 0], [0, -1, 0, 0], [0, 0, c_int::MAX, 0], [0, 0, 0, 33]] {
+            assert_eq!(served(7, columns), Err(libc::ENOENT), "{columns:?}");
+        }
     }
 }

@@ -78,6 +78,8 @@ pub fn number_of_job_end(end: AddedJobEnd) -> (u32, i32) {
         AddedJobEnd::Refused(JobRefusal::Busy) => (5, -libc::EBUSY),
         AddedJobEnd::Refused(JobRefusal::Invalid) => (5, -libc::EINVAL),
         AddedJobEnd::Refused(JobRefusal::Quota) => (5, -libc::EDQUOT),
+        AddedJobEnd::Refused(JobRefusal::Tree) => (5, -libc::ELOOP),
+        AddedJobEnd::Refused(JobRefusal::Full) => (5, -libc::ENOSPC),
         _ => (5, -libc::EIO),
     }
 }

@@ -20,6 +20,7 @@ mod fifo_end;
 mod fork;
 mod group;
 mod gsi;
+mod gsi_allocator;
 mod gsi_job;
 mod gsi_table;
 mod handle;

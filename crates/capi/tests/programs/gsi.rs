@@ -79,6 +79,11 @@ fn calls_of_gsi_refuse_what_is_wrong_and_report_how_jobs_end() {
     passes("cc", "gsi.c");
 }
 
+#[test]
+fn groups_share_budgets_and_execute_on_their_server_jobs() {
+    passes("cc", "gsi_groups.c");
+}
+
 /// Runs a program of gsi.h; the ended jobs of its processes, each list that of one. `None`: the
 /// machine lacks something.
 fn jobs_of_program(source: &Path) -> Option<Vec<Vec<TracedJob>>> {
