@@ -106,7 +106,8 @@ impl Allocator {
         let groups = ProgramGroups { scheduling: GROUPS, budget: GROUPS };
         let jobs = SchedulingGroup::new(TOP, PERIOD, JOBS_BUDGET).policy(Policy::Jobs);
         let mut set = set.policy(Policy::FixedPriority).overload().task_limit(PROCESSES as u32 + 1);
-        set = set.group(jobs.priority(0)).program_groups(groups);
+        // Processes come and go without end.
+        set = set.group(jobs.priority(0)).program_groups(groups).forget_ended();
         if let Some(trace) = trace {
             set = set.trace(trace);
         }
