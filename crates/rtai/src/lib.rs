@@ -7,6 +7,7 @@
 //! semaphore   what they do to the objects
 //! message, proxy
 //! mailbox
+//! bits
 //! task
 //! blocking    how the thread of a task waits
 //! current     the task of the calling thread
@@ -21,6 +22,7 @@ compile_error!("a handle is a pointer of 64 bits that no memory has");
 
 mod api;
 mod arena;
+mod bits;
 mod blocking;
 mod current;
 mod hard;

@@ -11,7 +11,7 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 const MARK: &str = "<!-- The rest is made of the headers: crates/rtai/tests/docs.rs -->\n";
 /// In the order in which they are listed.
 const HEADERS: &[&str] =
-    &["rtai_nam2num.h", "rtai_lxrt.h", "rtai_sem.h", "rtai_msg.h", "rtai_mbx.h"];
+    &["rtai_nam2num.h", "rtai_lxrt.h", "rtai_sem.h", "rtai_msg.h", "rtai_mbx.h", "rtai_bits.h"];
 
 /// One declaration of a header.
 struct Entry {

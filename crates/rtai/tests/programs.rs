@@ -51,6 +51,11 @@ fn mailboxes_pass_bytes_in_order_and_are_polled() {
 }
 
 #[test]
+fn bits_are_waited_for() {
+    passes("bits.c");
+}
+
+#[test]
 fn programs_find_each_other_by_name_and_outlive_each_other() {
     passes("two_programs.c");
 }

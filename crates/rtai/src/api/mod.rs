@@ -1,6 +1,7 @@
 //! The functions of the headers in `include/rtai`, which describe them. Each has the name of its
 //! call; what it does is in the modules below.
 
+mod bits;
 mod long_messages;
 mod mailboxes;
 mod messages;

@@ -133,6 +133,7 @@ pub enum SlotKind {
     /// In the slot of a task: what sends a message when it is triggered.
     Proxy = 3,
     Mailbox = 4,
+    Bits = 5,
 }
 
 impl SlotKind {
@@ -142,6 +143,7 @@ impl SlotKind {
             2 => Some(SlotKind::Semaphore),
             3 => Some(SlotKind::Proxy),
             4 => Some(SlotKind::Mailbox),
+            5 => Some(SlotKind::Bits),
             _ => None,
         }
     }
@@ -201,6 +203,9 @@ pub struct TaskSlot {
     pub outgoing: Buffer,
     /// What was sent to it while it waited.
     pub incoming: Buffer,
+    /// What bits the task waits for: which test, and its masks.
+    pub test: Word,
+    pub test_masks: Word,
     /// Bytes that may be returned.
     pub reply_room: Word,
     /// The receiver is to return at once: nothing waits for an answer.
@@ -234,6 +239,8 @@ pub struct ObjectSlot {
     pub inherits: Word,
     /// The tasks that wait.
     pub waiters: Queue,
+    /// Of bits: those that are set.
+    pub mask: Word,
     /// Of a mailbox: what is in it, from `position` on and around its end; `size` bytes at most.
     pub buffer: Buffer,
     pub size: Word,

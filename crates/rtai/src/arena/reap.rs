@@ -184,6 +184,7 @@ impl Transaction<'_> {
         match kind {
             SlotKind::Semaphore => self.delete_semaphore(object),
             SlotKind::Mailbox => self.delete_mailbox(object),
+            SlotKind::Bits => self.delete_bits(object),
             SlotKind::Task | SlotKind::Proxy | SlotKind::Free => {}
         }
     }
