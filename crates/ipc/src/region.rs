@@ -47,7 +47,7 @@ impl Region {
         for _ in 0..ATTEMPTS {
             match Object::open(namespace, ObjectKind::Region, name) {
                 Ok(object) => {
-                    let memory = Self::map(&object, length, name)?;
+                    let memory = Self::map_as(&object, length, name)?;
                     return Ok(Region { memory, _object: object });
                 }
                 Err(error) if error.errno == Some(libc::ENOENT) => {}
@@ -66,20 +66,35 @@ impl Region {
         }))
     }
 
-    fn map(object: &Object, length: usize, name: &Name) -> Result<MappedMemory, Diagnostic> {
-        let refused = |error| {
-            let cause = format!("cannot map the region {name}");
-            Diagnostic::refused(cause, error, "raise the limit of locked memory (ulimit -l)")
-        };
-        let size = fstat(object.memory()).map_err(|errno| refused(errno.into()))?.st_size;
-        if usize::try_from(size) != Ok(length) {
+    /// Opens the region of this name, whatever its size is.
+    ///
+    /// # Errors
+    /// There is none (ENOENT); the memory cannot be mapped.
+    pub fn open(namespace: &Namespace, name: &Name) -> Result<Region, Diagnostic> {
+        let object = Object::open(namespace, ObjectKind::Region, name)?;
+        let memory = Self::map(&object, Self::size_of(&object, name)?, name)?;
+        Ok(Region { memory, _object: object })
+    }
+
+    fn map_as(object: &Object, length: usize, name: &Name) -> Result<MappedMemory, Diagnostic> {
+        let size = Self::size_of(object, name)?;
+        if size != length {
             return Err(Diagnostic::machine(
                 format!("the region {name} has {size} bytes, not {length}"),
                 "end the programs of another version that use it",
             )
             .with_errno(libc::EBADMSG));
         }
-        MappedMemory::of(object.memory(), length).map_err(refused)
+        Self::map(object, length, name)
+    }
+
+    fn size_of(object: &Object, name: &Name) -> Result<usize, Diagnostic> {
+        let status = fstat(object.memory()).map_err(|errno| refused(name, errno.into()))?;
+        Ok(usize::try_from(status.st_size).unwrap_or(0))
+    }
+
+    fn map(object: &Object, length: usize, name: &Name) -> Result<MappedMemory, Diagnostic> {
+        MappedMemory::of(object.memory(), length).map_err(|error| refused(name, error))
     }
 
     /// Its first byte, at the beginning of a page.
@@ -87,6 +102,17 @@ impl Region {
     pub fn base(&self) -> NonNull<u8> {
         self.memory.base
     }
+
+    /// Its size in bytes: whole pages.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.memory.length
+    }
+}
+
+fn refused(name: &Name, error: io::Error) -> Diagnostic {
+    let cause = format!("cannot map the region {name}");
+    Diagnostic::refused(cause, error, "raise the limit of locked memory (ulimit -l)")
 }
 
 #[derive(Debug)]

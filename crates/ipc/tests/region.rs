@@ -35,7 +35,12 @@ fn programs_that_open_a_region_share_it_until_none_has_it() {
     assert_eq!(word(&first).load(Ordering::Relaxed), 8);
     let error = open(5000).expect_err("another size");
     assert_eq!(error.errno, Some(libc::EBADMSG), "{error}");
-    drop((first, second));
+    let third = Region::open(&namespace, &name("words")).expect("it is there");
+    assert_eq!(third.size(), first.size());
+    assert_eq!(word(&third).load(Ordering::Relaxed), 8);
+    drop((first, second, third));
+    let error = Region::open(&namespace, &name("words")).expect_err("none has it");
+    assert_eq!(error.errno, Some(libc::ENOENT), "{error}");
     let again = open(5000).expect("it is made");
     assert_eq!(word(&again).load(Ordering::Relaxed), 7);
 }
