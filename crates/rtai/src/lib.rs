@@ -8,6 +8,8 @@
 //! message, proxy
 //! mailbox
 //! bits
+//! message_queue
+//! fifos       of Punctual, by number
 //! task
 //! blocking    how the thread of a task waits
 //! current     the task of the calling thread
@@ -25,9 +27,11 @@ mod arena;
 mod bits;
 mod blocking;
 mod current;
+mod fifos;
 mod hard;
 mod mailbox;
 mod message;
+mod message_queue;
 mod proxy;
 mod rte;
 mod semaphore;

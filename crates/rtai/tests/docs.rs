@@ -10,8 +10,17 @@ const HERE: &str = env!("CARGO_MANIFEST_DIR");
 /// What follows is made of the headers.
 const MARK: &str = "<!-- The rest is made of the headers: crates/rtai/tests/docs.rs -->\n";
 /// In the order in which they are listed.
-const HEADERS: &[&str] =
-    &["rtai_nam2num.h", "rtai_lxrt.h", "rtai_sem.h", "rtai_msg.h", "rtai_mbx.h", "rtai_bits.h"];
+const HEADERS: &[&str] = &[
+    "rtai_nam2num.h",
+    "rtai_lxrt.h",
+    "rtai_sem.h",
+    "rtai_msg.h",
+    "rtai_mbx.h",
+    "rtai_bits.h",
+    "rtai_tbx.h",
+    "rtai_fifos.h",
+    "rtai_shm.h",
+];
 
 /// One declaration of a header.
 struct Entry {

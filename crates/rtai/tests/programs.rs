@@ -56,6 +56,21 @@ fn bits_are_waited_for() {
 }
 
 #[test]
+fn queues_order_messages_by_priority() {
+    passes("message_queues.c");
+}
+
+#[test]
+fn fifos_are_found_by_number() {
+    passes("fifos.c");
+}
+
+#[test]
+fn memory_is_shared_by_name() {
+    passes("shared_memory.c");
+}
+
+#[test]
 fn programs_find_each_other_by_name_and_outlive_each_other() {
     passes("two_programs.c");
 }

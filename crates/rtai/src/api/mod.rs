@@ -2,8 +2,10 @@
 //! call; what it does is in the modules below.
 
 mod bits;
+mod fifos;
 mod long_messages;
 mod mailboxes;
+mod message_queues;
 mod messages;
 mod names;
 mod periods;
@@ -12,6 +14,7 @@ mod print;
 mod proxies;
 mod registry;
 mod semaphores;
+mod shared_memory;
 mod tasks;
 mod threads;
 mod time;

@@ -1,6 +1,6 @@
 //! Memory of the arena for messages: blocks in a row, the first ones that are free.
 
-use super::layout::{Buffer, BLOCK, BLOCKS};
+use super::layout::{Buffer, Word, BLOCK, BLOCKS};
 use super::Transaction;
 
 impl<'a> Transaction<'a> {
@@ -32,6 +32,35 @@ impl<'a> Transaction<'a> {
         for word in [&buffer.first, &buffer.room, &buffer.length] {
             self.set(word, 0);
         }
+    }
+
+    /// Blocks in a row for so many bytes: the number of the first; `None`: there is no room.
+    pub fn allocate(&mut self, bytes: usize) -> Option<usize> {
+        let count = bytes.div_ceil(BLOCK).max(1);
+        let first = self.find_free(count)?;
+        self.mark(first, count, true);
+        Some(first)
+    }
+
+    /// Gives back what [`allocate`](Self::allocate) gave for so many bytes.
+    pub fn free(&mut self, first: usize, bytes: usize) {
+        self.mark(first, bytes.div_ceil(BLOCK).max(1), false);
+    }
+
+    /// A word at the beginning of a block.
+    pub fn word_of_block(&self, block: usize, number: usize) -> Option<&'a Word> {
+        let layout = self.layout();
+        let begin = layout.offset(&layout.heap.blocks);
+        let offset = block * BLOCK + number * size_of::<Word>();
+        (block < BLOCKS).then(|| layout.word(begin + offset as u64)).flatten()
+    }
+
+    /// Memory at `at` of blocks of so many bytes, and how much there is.
+    pub fn memory_of_blocks(&self, first: usize, at: usize, bytes: usize) -> (*mut u8, usize) {
+        let start = first.min(BLOCKS) * BLOCK + at;
+        let room = bytes.saturating_sub(at).min((BLOCK * BLOCKS).saturating_sub(start));
+        let start = start.min(BLOCK * BLOCKS);
+        (self.layout().heap.blocks.get().cast::<u8>().wrapping_add(start), room)
     }
 
     fn find_free(&self, count: usize) -> Option<usize> {
@@ -70,7 +99,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// The memory of a buffer, and its size; as large as it says, if nothing has damaged it.
-    fn memory(&self, buffer: &Buffer) -> (*mut u8, usize) {
+    pub fn memory(&self, buffer: &Buffer) -> (*mut u8, usize) {
         let first = buffer.first.get().wrapping_sub(1) as usize;
         let start = if first < BLOCKS { first * BLOCK } else { 0 };
         let most = if first < BLOCKS { BLOCK * BLOCKS - start } else { 0 };

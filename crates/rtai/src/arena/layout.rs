@@ -134,6 +134,7 @@ pub enum SlotKind {
     Proxy = 3,
     Mailbox = 4,
     Bits = 5,
+    MessageQueue = 6,
 }
 
 impl SlotKind {
@@ -144,6 +145,7 @@ impl SlotKind {
             3 => Some(SlotKind::Proxy),
             4 => Some(SlotKind::Mailbox),
             5 => Some(SlotKind::Bits),
+            6 => Some(SlotKind::MessageQueue),
             _ => None,
         }
     }
@@ -245,6 +247,11 @@ pub struct ObjectSlot {
     pub buffer: Buffer,
     pub size: Word,
     pub position: Word,
+    /// Of a queue of messages: the block of the first one, and 1; how many there are, of `size` at
+    /// most; and the tasks that send.
+    pub first_message: Word,
+    pub messages: Word,
+    pub senders: Queue,
     /// Of a mailbox: the resources of the task that sends, and of the one that receives.
     pub send_lock: Word,
     pub receive_lock: Word,

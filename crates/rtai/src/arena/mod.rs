@@ -7,6 +7,8 @@
 //! program that is killed between these two leaves threads asleep, so that a thread that waits
 //! looks again once a second.
 
+#[cfg(test)]
+mod dying_tests;
 mod heap;
 mod layout;
 pub mod queue;
@@ -25,7 +27,7 @@ use punctual_ipc::Region;
 
 pub use layout::{ObjectSlot, SlotKind, TaskSlot, Word, OBJECTS, TASKS};
 pub use registry::{Handle, ObjectIndex, Owner, TaskIndex};
-pub use transaction::Transaction;
+pub use transaction::{BlockedSignals, Transaction};
 
 use layout::Layout;
 

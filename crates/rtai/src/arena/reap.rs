@@ -185,6 +185,7 @@ impl Transaction<'_> {
             SlotKind::Semaphore => self.delete_semaphore(object),
             SlotKind::Mailbox => self.delete_mailbox(object),
             SlotKind::Bits => self.delete_bits(object),
+            SlotKind::MessageQueue => self.delete_message_queue(object),
             SlotKind::Task | SlotKind::Proxy | SlotKind::Free => {}
         }
     }

@@ -102,7 +102,11 @@ impl<'a> Transaction<'a> {
         let entry = &undo.entries[length as usize];
         entry.offset.store(layout.offset(word));
         entry.value.store(word.get());
+        #[cfg(test)]
+        super::dying_tests::die_if_due();
         undo.length.store(length + 1);
+        #[cfg(test)]
+        super::dying_tests::die_if_due();
         word.store(value);
     }
 
@@ -135,12 +139,12 @@ impl<'a> Transaction<'a> {
 }
 
 /// All signals of the calling thread, blocked until this is dropped.
-struct BlockedSignals {
+pub struct BlockedSignals {
     before: libc::sigset_t,
 }
 
 impl BlockedSignals {
-    fn new() -> BlockedSignals {
+    pub fn new() -> BlockedSignals {
         let mut all = MaybeUninit::uninit();
         let mut before = MaybeUninit::uninit();
         // SAFETY: `sigfillset` makes the first one, `pthread_sigmask` the other.

@@ -1,0 +1,334 @@
+//! Queues of messages with priorities: typed mailboxes.
+
+use std::ffi::{c_char, c_int, c_ulong, c_void};
+use std::ptr;
+
+use super::names::number_of_text;
+use super::Rtime;
+use crate::arena::{arena, Handle, ObjectIndex, Owner, SlotKind, Transaction};
+use crate::blocking::{self, now};
+use crate::current::{self, CallingTask};
+use crate::message_queue::{Incoming, Outgoing, Taken};
+use crate::rte;
+
+fn new_queue(
+    name: impl FnOnce(&mut Transaction<'_>) -> Option<u64>,
+    most: c_int,
+    owner: Owner,
+) -> *mut c_void {
+    let (Some(arena), Ok(most @ 1..)) = (arena(), u64::try_from(most)) else {
+        return ptr::null_mut();
+    };
+    let made = arena.transact(|transaction| {
+        let name = name(transaction)?;
+        transaction.new_message_queue(name, most, owner)
+    });
+    made.map_or(ptr::null_mut(), Handle::pointer)
+}
+
+#[no_mangle]
+extern "C" fn rt_msgq_init(name: c_ulong, most: c_int, _size: c_int) -> *mut c_void {
+    let name = |transaction: &mut Transaction<'_>| match name {
+        0 => Some(transaction.unused_name()),
+        name => transaction.find_name(name).is_none().then_some(name),
+    };
+    new_queue(name, most, Owner::Process)
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_named_msgq_init(
+    name: *const c_char,
+    most: c_int,
+    _size: c_int,
+) -> *mut c_void {
+    let Some(arena) = arena() else { return ptr::null_mut() };
+    // SAFETY: the caller's.
+    let name = unsafe { number_of_text(name) };
+    let found = arena.transact(|transaction| match transaction.find_name(name)? {
+        (handle, Some(SlotKind::MessageQueue)) => transaction.add_user(handle),
+        _ => None,
+    });
+    match found {
+        Some(handle) => handle.pointer(),
+        None => new_queue(
+            |transaction| transaction.find_name(name).is_none().then_some(name),
+            most,
+            Owner::Users,
+        ),
+    }
+}
+
+/// Calls `f` with a queue; else `bad`.
+fn with_queue(
+    queue: *mut c_void,
+    bad: c_int,
+    f: impl FnOnce(&mut Transaction<'_>, ObjectIndex) -> c_int,
+) -> c_int {
+    let Some(arena) = arena() else { return bad };
+    let handle = Handle::from_pointer(queue);
+    arena.transact(|transaction| match transaction.find_object(handle, SlotKind::MessageQueue) {
+        Some(id) => f(transaction, id),
+        None => bad,
+    })
+}
+
+#[no_mangle]
+extern "C" fn rt_msgq_delete(queue: *mut c_void) -> c_int {
+    with_queue(queue, -libc::EFAULT, |transaction, id| {
+        transaction.delete_message_queue(id);
+        0
+    })
+}
+
+#[no_mangle]
+extern "C" fn rt_named_msgq_delete(queue: *mut c_void) -> c_int {
+    with_queue(queue, -libc::EFAULT, |transaction, id| {
+        let users = transaction.remove_user(id);
+        if users == 0 {
+            transaction.delete_message_queue(id);
+        }
+        users
+    })
+}
+
+/// How many bytes C says; `None`: they are not there.
+fn length_of(bytes: *const c_void, size: c_int) -> Option<usize> {
+    let length = usize::try_from(size).unwrap_or(0);
+    (length == 0 || !bytes.is_null()).then_some(length)
+}
+
+/// A message as C passes it.
+fn outgoing(bytes: *mut c_void, size: c_int, priority: c_int) -> Option<Outgoing> {
+    let length = length_of(bytes, size)?;
+    let bytes = if length == 0 { ptr::dangling() } else { bytes.cast_const().cast() };
+    Some(Outgoing { bytes, length, priority })
+}
+
+unsafe fn send(
+    queue: *mut c_void,
+    message: Option<Outgoing>,
+    patience: (bool, Option<Rtime>),
+) -> c_int {
+    let (Some(message), Some(CallingTask { arena, task })) = (message, current::calling_task())
+    else {
+        return rte::OBJINV;
+    };
+    let handle = Handle::from_pointer(queue);
+    // SAFETY: the caller's.
+    let begin = |transaction: &mut Transaction<'_>| unsafe {
+        transaction.begin_queue_send(handle, task, message, patience, now())
+    };
+    blocking::wait(arena, task, begin, |transaction, outcome| {
+        transaction.end_queue_send(task, outcome)
+    })
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_send(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { send(queue, outgoing(message, size, priority), (false, None)) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_send_if(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { send(queue, outgoing(message, size, priority), (true, None)) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_send_until(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+    until: Rtime,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { send(queue, outgoing(message, size, priority), (false, Some(until))) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_send_timed(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+    delay: Rtime,
+) -> c_int {
+    let until = now().saturating_add(delay);
+    // SAFETY: the caller's.
+    unsafe { send(queue, outgoing(message, size, priority), (false, Some(until))) }
+}
+
+/// Room for a message as C passes it.
+fn incoming(bytes: *mut c_void, size: c_int) -> Option<Incoming> {
+    let room = length_of(bytes, size)?;
+    let bytes = if room == 0 { ptr::dangling_mut() } else { bytes.cast() };
+    Some(Incoming { bytes, room })
+}
+
+/// What is left of the room, and the priority.
+unsafe fn received(to: Incoming, taken: Taken, priority: *mut c_int) -> c_int {
+    if !priority.is_null() {
+        // SAFETY: the caller's.
+        unsafe { priority.write(taken.priority) };
+    }
+    (to.room - taken.length) as c_int
+}
+
+unsafe fn receive(
+    queue: *mut c_void,
+    to: Option<Incoming>,
+    priority: *mut c_int,
+    patience: (bool, Option<Rtime>),
+) -> c_int {
+    let (Some(to), Some(CallingTask { arena, task })) = (to, current::calling_task()) else {
+        return rte::OBJINV;
+    };
+    let handle = Handle::from_pointer(queue);
+    // SAFETY: the caller's.
+    let begin = |transaction: &mut Transaction<'_>| unsafe {
+        transaction.begin_queue_receive(handle, task, to, patience, now())
+    };
+    // SAFETY: the caller's.
+    let taken = blocking::wait(arena, task, begin, |transaction, outcome| unsafe {
+        transaction.end_queue_receive(task, to, outcome)
+    });
+    match taken {
+        // SAFETY: the caller's.
+        Ok(taken) => unsafe { received(to, taken, priority) },
+        Err(result) => result,
+    }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_receive(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { receive(queue, incoming(message, size), priority, (false, None)) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_receive_if(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { receive(queue, incoming(message, size), priority, (true, None)) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_receive_until(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: *mut c_int,
+    until: Rtime,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { receive(queue, incoming(message, size), priority, (false, Some(until))) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_receive_timed(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: *mut c_int,
+    delay: Rtime,
+) -> c_int {
+    let until = now().saturating_add(delay);
+    // SAFETY: the caller's.
+    unsafe { receive(queue, incoming(message, size), priority, (false, Some(until))) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_evdrp(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: *mut c_int,
+) -> c_int {
+    let Some(to) = incoming(message, size) else { return rte::OBJINV };
+    with_queue(queue, rte::OBJINV, |transaction, id| {
+        // SAFETY: the caller's.
+        match unsafe { transaction.take_first(id, to, true) } {
+            Some(taken) => {
+                // SAFETY: the caller's.
+                unsafe { received(to, taken, priority) };
+                0
+            }
+            None => size,
+        }
+    })
+}
+
+unsafe fn broadcast(queue: *mut c_void, message: Option<Outgoing>) -> c_int {
+    let Some(message) = message else { return rte::OBJINV };
+    with_queue(queue, rte::OBJINV, |transaction, id| {
+        // SAFETY: the caller's.
+        unsafe { transaction.broadcast_message(id, message) }
+    })
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_broadcast(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { broadcast(queue, outgoing(message, size, priority)) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_broadcast_if(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { broadcast(queue, outgoing(message, size, priority)) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_broadcast_until(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+    _until: Rtime,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { broadcast(queue, outgoing(message, size, priority)) }
+}
+
+#[no_mangle]
+unsafe extern "C" fn rt_msg_broadcast_timed(
+    queue: *mut c_void,
+    message: *mut c_void,
+    size: c_int,
+    priority: c_int,
+    _delay: Rtime,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { broadcast(queue, outgoing(message, size, priority)) }
+}
