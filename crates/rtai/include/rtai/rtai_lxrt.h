@@ -63,14 +63,15 @@ RT_TASK *rt_thread_init(unsigned long name, int priority, int max_msg_size, int 
 			int cpus_allowed);
 
 /*
- * Begins a thread with a stack of at least RT_THREAD_STACK_MIN bytes, and returns it; 0: it cannot
- * be made. `fun` is a void *(*)(void *). Where the calling task is hard, the thread is not.
+ * Begins a thread with a stack of at least 256 KiB, and returns it; 0: it cannot be made. `fun` is
+ * a void *(*)(void *). Where the calling task is hard, the thread is not.
  * Test: tasks.c
  */
 long rt_thread_create(void *fun, void *args, int stack_size);
 
 /*
- * Waits for the end of a thread, and returns what pthread_join does.
+ * Waits for the end of a thread of rt_thread_create, and returns what pthread_join does; ESRCH: it
+ * is none, or was joined. The lower half of it is enough.
  * Test: tasks.c
  */
 int rt_thread_join(long thread);
