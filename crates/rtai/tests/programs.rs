@@ -76,6 +76,11 @@ fn programs_find_each_other_by_name_and_outlive_each_other() {
 }
 
 #[test]
+fn programs_that_begin_together_find_or_make_the_same_objects() {
+    passes("found_or_made.c");
+}
+
+#[test]
 fn killed_programs_leave_nothing_behind_and_nothing_half_done() {
     passes("killed.c");
 }

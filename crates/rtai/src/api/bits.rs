@@ -1,10 +1,9 @@
 //! Bits that tasks wait for.
 
 use std::ffi::{c_int, c_ulong, c_void};
-use std::ptr;
 
-use super::Rtime;
-use crate::arena::{arena, Handle, ObjectIndex, SlotKind, Transaction};
+use super::{registry, Rtime};
+use crate::arena::{Handle, ObjectIndex, SlotKind, Transaction};
 use crate::bits::{BitsChange, BitsTest};
 use crate::blocking::{self, now, Begun};
 use crate::current::{self, CallingTask};
@@ -15,15 +14,7 @@ const BAD: c_ulong = rte::OBJINV as c_ulong;
 
 #[no_mangle]
 extern "C" fn rt_bits_init(name: c_ulong, mask: c_ulong) -> *mut c_void {
-    let Some(arena) = arena() else { return ptr::null_mut() };
-    let made = arena.transact(|transaction| {
-        let name = match name {
-            0 => transaction.unused_name(),
-            name => transaction.find_name(name).is_none().then_some(name)?,
-        };
-        transaction.new_bits(name, mask)
-    });
-    made.map_or(ptr::null_mut(), Handle::pointer)
+    registry::make(name, |transaction, name| transaction.new_bits(name, mask))
 }
 
 /// Calls `f` with bits; else `bad`.
@@ -32,20 +23,12 @@ fn with_bits<T>(
     bad: T,
     f: impl FnOnce(&mut Transaction<'_>, ObjectIndex) -> T,
 ) -> T {
-    let Some(arena) = arena() else { return bad };
-    let handle = Handle::from_pointer(bits);
-    arena.transact(|transaction| match transaction.find_object(handle, SlotKind::Bits) {
-        Some(id) => f(transaction, id),
-        None => bad,
-    })
+    registry::with_object(bits, SlotKind::Bits, bad, f)
 }
 
 #[no_mangle]
 extern "C" fn rt_bits_delete(bits: *mut c_void) -> c_int {
-    with_bits(bits, -libc::EFAULT, |transaction, id| {
-        transaction.delete_bits(id);
-        0
-    })
+    registry::delete(bits, SlotKind::Bits)
 }
 
 #[no_mangle]

@@ -4,38 +4,20 @@ use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_ulong, c_void};
 use std::ptr;
 
-use super::names::number_of_text;
-use super::Rtime;
-use crate::arena::{arena, Handle, ObjectIndex, Owner, SlotKind, Transaction};
+use super::{registry, Rtime};
+use crate::arena::{Handle, ObjectIndex, Owner, SlotKind, Transaction};
 use crate::blocking::{self, now, Begun};
 use crate::current::{self, CallingTask};
 use crate::mailbox::{Direction, Rest};
 use crate::rte;
 use crate::semaphore::SemaphoreWait;
 
-fn new_mailbox(
-    name: impl FnOnce(&mut Transaction<'_>) -> Option<u64>,
-    size: c_int,
-    queue: c_int,
-    owner: Owner,
-) -> *mut c_void {
-    let Some((arena, size)) = arena().zip(usize::try_from(size).ok()) else {
-        return ptr::null_mut();
-    };
-    let made = arena.transact(|transaction| {
-        let name = name(transaction)?;
-        transaction.new_mailbox(name, size, queue, owner)
-    });
-    made.map_or(ptr::null_mut(), Handle::pointer)
-}
-
 #[no_mangle]
 extern "C" fn rt_typed_mbx_init(name: c_ulong, size: c_int, queue: c_int) -> *mut c_void {
-    let name = |transaction: &mut Transaction<'_>| match name {
-        0 => Some(transaction.unused_name()),
-        name => transaction.find_name(name).is_none().then_some(name),
-    };
-    new_mailbox(name, size, queue, Owner::Process)
+    let Ok(size) = usize::try_from(size) else { return ptr::null_mut() };
+    registry::make(name, |transaction, name| {
+        transaction.new_mailbox(name, size, queue, Owner::Process)
+    })
 }
 
 #[no_mangle]
@@ -44,22 +26,11 @@ unsafe extern "C" fn rt_typed_named_mbx_init(
     size: c_int,
     queue: c_int,
 ) -> *mut c_void {
-    let Some(arena) = arena() else { return ptr::null_mut() };
+    let new = |transaction: &mut Transaction<'_>, name| {
+        transaction.new_mailbox(name, usize::try_from(size).ok()?, queue, Owner::Users)
+    };
     // SAFETY: the caller's.
-    let name = unsafe { number_of_text(name) };
-    let found = arena.transact(|transaction| match transaction.find_name(name)? {
-        (handle, Some(SlotKind::Mailbox)) => transaction.add_user(handle),
-        _ => None,
-    });
-    match found {
-        Some(handle) => handle.pointer(),
-        None => new_mailbox(
-            |transaction| transaction.find_name(name).is_none().then_some(name),
-            size,
-            queue,
-            Owner::Users,
-        ),
-    }
+    unsafe { registry::find_or_make(name, SlotKind::Mailbox, new) }
 }
 
 /// Calls `f` with a mailbox; else `bad`.
@@ -68,31 +39,17 @@ fn with_mailbox(
     bad: c_int,
     f: impl FnOnce(&mut Transaction<'_>, ObjectIndex) -> c_int,
 ) -> c_int {
-    let Some(arena) = arena() else { return bad };
-    let handle = Handle::from_pointer(mailbox);
-    arena.transact(|transaction| match transaction.find_object(handle, SlotKind::Mailbox) {
-        Some(id) => f(transaction, id),
-        None => bad,
-    })
+    registry::with_object(mailbox, SlotKind::Mailbox, bad, f)
 }
 
 #[no_mangle]
 extern "C" fn rt_mbx_delete(mailbox: *mut c_void) -> c_int {
-    with_mailbox(mailbox, -libc::EFAULT, |transaction, id| {
-        transaction.delete_mailbox(id);
-        0
-    })
+    registry::delete(mailbox, SlotKind::Mailbox)
 }
 
 #[no_mangle]
 extern "C" fn rt_named_mbx_delete(mailbox: *mut c_void) -> c_int {
-    with_mailbox(mailbox, -libc::EFAULT, |transaction, id| {
-        let users = transaction.remove_user(id);
-        if users == 0 {
-            transaction.delete_mailbox(id);
-        }
-        users
-    })
+    registry::delete_of_user(mailbox, SlotKind::Mailbox)
 }
 
 /// What C passes: nothing is moved of a message of no bytes.

@@ -3,36 +3,24 @@
 use std::ffi::{c_char, c_int, c_ulong, c_void};
 use std::ptr;
 
-use super::names::number_of_text;
-use super::Rtime;
-use crate::arena::{arena, Handle, ObjectIndex, Owner, SlotKind, Transaction};
+use super::{registry, Rtime};
+use crate::arena::{Handle, ObjectIndex, Owner, SlotKind, Transaction};
 use crate::blocking::{self, now};
 use crate::current::{self, CallingTask};
 use crate::message_queue::{Incoming, Outgoing, Taken};
 use crate::rte;
 
-fn new_queue(
-    name: impl FnOnce(&mut Transaction<'_>) -> Option<u64>,
-    most: c_int,
-    owner: Owner,
-) -> *mut c_void {
-    let (Some(arena), Ok(most @ 1..)) = (arena(), u64::try_from(most)) else {
-        return ptr::null_mut();
-    };
-    let made = arena.transact(|transaction| {
-        let name = name(transaction)?;
-        transaction.new_message_queue(name, most, owner)
-    });
-    made.map_or(ptr::null_mut(), Handle::pointer)
+/// How many messages C says that a queue has room for; `None`: it cannot have that.
+fn messages(most: c_int) -> Option<u64> {
+    u64::try_from(most).ok().filter(|most| *most > 0)
 }
 
 #[no_mangle]
 extern "C" fn rt_msgq_init(name: c_ulong, most: c_int, _size: c_int) -> *mut c_void {
-    let name = |transaction: &mut Transaction<'_>| match name {
-        0 => Some(transaction.unused_name()),
-        name => transaction.find_name(name).is_none().then_some(name),
-    };
-    new_queue(name, most, Owner::Process)
+    let Some(most) = messages(most) else { return ptr::null_mut() };
+    registry::make(name, |transaction, name| {
+        transaction.new_message_queue(name, most, Owner::Process)
+    })
 }
 
 #[no_mangle]
@@ -41,21 +29,11 @@ unsafe extern "C" fn rt_named_msgq_init(
     most: c_int,
     _size: c_int,
 ) -> *mut c_void {
-    let Some(arena) = arena() else { return ptr::null_mut() };
+    let new = |transaction: &mut Transaction<'_>, name| {
+        transaction.new_message_queue(name, messages(most)?, Owner::Users)
+    };
     // SAFETY: the caller's.
-    let name = unsafe { number_of_text(name) };
-    let found = arena.transact(|transaction| match transaction.find_name(name)? {
-        (handle, Some(SlotKind::MessageQueue)) => transaction.add_user(handle),
-        _ => None,
-    });
-    match found {
-        Some(handle) => handle.pointer(),
-        None => new_queue(
-            |transaction| transaction.find_name(name).is_none().then_some(name),
-            most,
-            Owner::Users,
-        ),
-    }
+    unsafe { registry::find_or_make(name, SlotKind::MessageQueue, new) }
 }
 
 /// Calls `f` with a queue; else `bad`.
@@ -64,31 +42,17 @@ fn with_queue(
     bad: c_int,
     f: impl FnOnce(&mut Transaction<'_>, ObjectIndex) -> c_int,
 ) -> c_int {
-    let Some(arena) = arena() else { return bad };
-    let handle = Handle::from_pointer(queue);
-    arena.transact(|transaction| match transaction.find_object(handle, SlotKind::MessageQueue) {
-        Some(id) => f(transaction, id),
-        None => bad,
-    })
+    registry::with_object(queue, SlotKind::MessageQueue, bad, f)
 }
 
 #[no_mangle]
 extern "C" fn rt_msgq_delete(queue: *mut c_void) -> c_int {
-    with_queue(queue, -libc::EFAULT, |transaction, id| {
-        transaction.delete_message_queue(id);
-        0
-    })
+    registry::delete(queue, SlotKind::MessageQueue)
 }
 
 #[no_mangle]
 extern "C" fn rt_named_msgq_delete(queue: *mut c_void) -> c_int {
-    with_queue(queue, -libc::EFAULT, |transaction, id| {
-        let users = transaction.remove_user(id);
-        if users == 0 {
-            transaction.delete_message_queue(id);
-        }
-        users
-    })
+    registry::delete_of_user(queue, SlotKind::MessageQueue)
 }
 
 /// How many bytes C says; `None`: they are not there.

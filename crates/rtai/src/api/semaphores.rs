@@ -2,10 +2,8 @@
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_ulong, c_void};
-use std::ptr;
 
-use super::names::number_of_text;
-use super::Rtime;
+use super::{registry, Rtime};
 use crate::arena::{arena, Handle, ObjectIndex, Owner, SlotKind, Transaction};
 use crate::blocking::{self, now, Begun};
 use crate::current::{self, CallingTask};
@@ -14,15 +12,9 @@ use crate::semaphore::SemaphoreWait;
 
 #[no_mangle]
 extern "C" fn rt_typed_sem_init(name: c_ulong, value: c_int, kind: c_int) -> *mut c_void {
-    let Some(arena) = arena() else { return ptr::null_mut() };
-    let made = arena.transact(|transaction| {
-        let name = match name {
-            0 => transaction.unused_name(),
-            name => transaction.find_name(name).is_none().then_some(name)?,
-        };
+    registry::make(name, |transaction, name| {
         transaction.new_semaphore(name, value, kind, Owner::Process)
-    });
-    made.map_or(ptr::null_mut(), Handle::pointer)
+    })
 }
 
 #[no_mangle]
@@ -31,15 +23,11 @@ unsafe extern "C" fn rt_typed_named_sem_init(
     value: c_int,
     kind: c_int,
 ) -> *mut c_void {
-    let Some(arena) = arena() else { return ptr::null_mut() };
+    let new = |transaction: &mut Transaction<'_>, name| {
+        transaction.new_semaphore(name, value, kind, Owner::Users)
+    };
     // SAFETY: the caller's.
-    let name = unsafe { number_of_text(name) };
-    let found = arena.transact(|transaction| match transaction.find_name(name) {
-        Some((handle, Some(SlotKind::Semaphore))) => transaction.add_user(handle),
-        Some(_) => None,
-        None => transaction.new_semaphore(name, value, kind, Owner::Users),
-    });
-    found.map_or(ptr::null_mut(), Handle::pointer)
+    unsafe { registry::find_or_make(name, SlotKind::Semaphore, new) }
 }
 
 /// Calls `f` with a semaphore; else `bad`.
@@ -48,31 +36,17 @@ fn with_semaphore(
     bad: c_int,
     f: impl FnOnce(&mut Transaction<'_>, ObjectIndex) -> c_int,
 ) -> c_int {
-    let Some(arena) = arena() else { return bad };
-    let handle = Handle::from_pointer(semaphore);
-    arena.transact(|transaction| match transaction.find_object(handle, SlotKind::Semaphore) {
-        Some(id) => f(transaction, id),
-        None => bad,
-    })
+    registry::with_object(semaphore, SlotKind::Semaphore, bad, f)
 }
 
 #[no_mangle]
 extern "C" fn rt_sem_delete(semaphore: *mut c_void) -> c_int {
-    with_semaphore(semaphore, -libc::EFAULT, |transaction, id| {
-        transaction.delete_semaphore(id);
-        0
-    })
+    registry::delete(semaphore, SlotKind::Semaphore)
 }
 
 #[no_mangle]
 extern "C" fn rt_named_sem_delete(semaphore: *mut c_void) -> c_int {
-    with_semaphore(semaphore, -libc::EFAULT, |transaction, id| {
-        let users = transaction.remove_user(id);
-        if users == 0 {
-            transaction.delete_semaphore(id);
-        }
-        users
-    })
+    registry::delete_of_user(semaphore, SlotKind::Semaphore)
 }
 
 /// The calling task may have been suspended by what it did: it waits then.
