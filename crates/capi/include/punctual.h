@@ -451,7 +451,7 @@ uint64_t punctual_clock(void);
  * With PUNCTUAL_HOST_SERVICE the dispatchers are those of punctuald: the program needs no
  * privileges, and shares the CPUs with programs of other users. Each task is admitted by the
  * service. It schedules by PUNCTUAL_EDF; it has no groups, traces, overload and overrun handlers,
- * changes budgets alone, suspends no tasks, and its tasks cannot use the locks of this library
+ * changes no priorities, suspends no tasks, and its tasks cannot use the locks of this library
  * (ENOTSUP). When the service ends, tasks continue as ordinary threads, where
  * punctual_wait_period(3) returns -ECANCELED. With PUNCTUAL_HOST_AUTO, a report of the kind
  * PUNCTUAL_REPORT_WARNING has which host it is, and why.

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use punctual_service::descriptor::send_with;
 use punctual_service::message::{send, Call, CallReply, MessageReader};
 use punctual_service::{
-    PageReply, ReserveReply, ServiceError, TaskRequest, DESCRIPTION, INTERFACE, MESSAGE_LIMIT,
+    PageReply, ReservationChange, ReserveReply, ServiceError, TaskRequest, DESCRIPTION, INTERFACE,
+    MESSAGE_LIMIT,
 };
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -136,7 +137,8 @@ struct Tasks {
 #[derive(Deserialize)]
 struct Change {
     id: u64,
-    budget_ns: u64,
+    #[serde(flatten)]
+    change: ReservationChange,
 }
 
 #[derive(Deserialize)]
@@ -224,9 +226,9 @@ impl Client {
                 *descriptor = Some(reservations.make_page(lease)?);
                 value(PageReply { page_fd: 0 })
             }
-            (INTERFACE, "ChangeBudget") => {
-                let Change { id, budget_ns } = parse(parameters)?;
-                reservations.change_budget(lease, id, budget_ns)?;
+            (INTERFACE, "Change") => {
+                let Change { id, change } = parse(parameters)?;
+                reservations.change_values(lease, id, &change)?;
                 Ok(json!({}))
             }
             (INTERFACE, "Release") => {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use punctual::{Ppm, Running, TaskEnd, TaskHandle};
 use punctual_diagnostic::{Diagnostic, Kind};
 use punctual_process::Identity;
-use punctual_service::{CpuStatus, ReservationInfo, ServiceError, TaskRequest};
+use punctual_service::{CpuStatus, ReservationChange, ReservationInfo, ServiceError, TaskRequest};
+use punctual_taskset::TaskChange;
 use punctual_wait_page::SealedPage;
 
 use crate::dispatchers::Dispatchers;
@@ -267,26 +268,33 @@ impl Domain {
         self.end_if_empty();
     }
 
-    /// Gives a reservation another budget, ns, from its next release on: no role's any more.
+    /// Gives a reservation other values from its next release on: no role's any more.
     ///
     /// # Errors
-    /// More than `limit_ppm`; it does not fit; it has ended.
-    pub fn change_budget(
+    /// More than `limit_ppm`; it does not fit; it has ended; a value out of its range.
+    pub fn change(
         &mut self,
         id: u64,
-        budget_ns: u64,
+        change: &ReservationChange,
         caller: &User,
         limit_ppm: u64,
     ) -> Result<(), ServiceError> {
         self.forget_ended();
         let held = self.held.get(&id).ok_or_else(|| unknown(id))?;
         let others = self.of_user_ppm(caller.uid) - held.ppm();
-        self.check_limit(caller, limit_ppm, ppm(budget_ns, held.info.period_ns), others)?;
-        check_least_budget(caller, budget_ns)?;
-        let changed = held.handle.set_budget(Duration::from_nanos(budget_ns));
+        let ReservationChange { period_ns: period, budget_ns: budget, deadline_ns: deadline } =
+            *change;
+        let change = TaskChange { period, budget, deadline, priority: None };
+        let (period, deadline) = change.times(held.info.period_ns, held.info.deadline_ns);
+        let budget = change.budget.unwrap_or(held.info.budget_ns);
+        self.check_limit(caller, limit_ppm, ppm(budget, period), others)?;
+        check_least_budget(caller, budget)?;
+        let changed = held.handle.change(&change.into());
         changed.map_err(|refusal| self.explain(refusal, caller))?;
         if let Some(held) = self.held.get_mut(&id) {
-            (held.info.budget_ns, held.info.role) = (budget_ns, None);
+            let info = &mut held.info;
+            (info.period_ns, info.budget_ns, info.deadline_ns) = (period, budget, deadline);
+            info.role = None;
             held.values.origin = Origin::Client;
         }
         Ok(())

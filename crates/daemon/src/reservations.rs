@@ -13,7 +13,8 @@ use punctual_diagnostic::is_printable;
 use punctual_polkit::{Polkit, PolkitSubject};
 use punctual_process::{threads_of, Identity};
 use punctual_service::{
-    CpuStatus, EventsReply, ReservationInfo, ServiceError, StatusReply, TaskRequest, NAME_LIMIT,
+    CpuStatus, EventsReply, ReservationChange, ReservationInfo, ServiceError, StatusReply,
+    TaskRequest, NAME_LIMIT,
 };
 use punctual_wait_page::{NewPage, SealedPage};
 
@@ -328,15 +329,16 @@ impl Reservations {
         })
     }
 
-    /// Gives a reservation another budget, ns, from its next release on.
+    /// Gives a reservation other values from its next release on.
     ///
     /// # Errors
-    /// Not of this lease; more than the user may have, or not by a role; it does not fit.
-    pub fn change_budget(
+    /// Not of this lease; more than the user may have, or not by a role; it does not fit; a value
+    /// out of its range.
+    pub fn change_values(
         &self,
         lease: &Lease,
         id: u64,
-        budget_ns: u64,
+        change: &ReservationChange,
     ) -> Result<(), ServiceError> {
         let cpu = *lease.held.get(&id).ok_or_else(|| unknown(id))?;
         let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
@@ -345,7 +347,7 @@ impl Reservations {
         let limit_ppm = self.limit_ppm(&lease.caller, cpu);
         let _changes = self.change();
         let mut domain = self.domain(cpu).ok_or_else(|| unknown(id))?;
-        domain.change_budget(id, budget_ns, &lease.caller, limit_ppm)
+        domain.change(id, change, &lease.caller, limit_ppm)
     }
 
     /// Releases one reservation.

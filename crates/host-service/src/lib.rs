@@ -26,9 +26,9 @@ use std::sync::{Arc, Mutex};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_process::Commands;
-use punctual_service::{ServiceClient, TaskEvent};
+use punctual_service::{ReservationChange, ServiceClient, TaskEvent};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{TaskSet, TaskSpec};
+use punctual_taskset::{TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::own_threads::OwnThread;
@@ -197,15 +197,23 @@ impl ServiceHost {
         });
     }
 
-    /// Gives a task another budget, ns, from its next release on.
+    /// Gives a task other parameters from its next release on.
     ///
     /// # Errors
-    /// Refused by the service.
-    pub fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
-        match self.reservation(index) {
-            Some(id) => self.with_client(|client| client.change_budget(id, budget)),
-            None => Ok(()),
+    /// Refused by the service; another priority, which the service's policy does not have.
+    pub fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
+        let TaskChange { period, budget, deadline, priority } = *change;
+        if priority.is_some() {
+            let help = "leave the priority out, or use another host";
+            return Err(Diagnostic::usage(
+                "the service schedules by edf, without priorities",
+                help,
+            ));
         }
+        let Some(id) = self.reservation(index) else { return Ok(()) };
+        let change =
+            ReservationChange { period_ns: period, budget_ns: budget, deadline_ns: deadline };
+        self.with_client(|client| client.change(id, &change))
     }
 
     /// Requests the end of a task: a command is killed, a process restored; a thread of this

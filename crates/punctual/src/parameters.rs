@@ -44,6 +44,12 @@ impl Parameters {
     }
 }
 
+impl From<TaskChange> for Parameters {
+    fn from(change: TaskChange) -> Parameters {
+        Parameters(change)
+    }
+}
+
 /// What is too long for this is refused as too long.
 fn ns(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

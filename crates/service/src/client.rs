@@ -16,8 +16,8 @@ use serde_json::{json, Map, Value};
 use crate::descriptor::DescriptorReader;
 use crate::message::{send, Call, CallReply, MessageReader};
 use crate::{
-    EventsReply, PageReply, ReservationInfo, ReserveReply, ReservedThread, ServiceError,
-    StatusReply, TaskRequest, INTERFACE, SOCKET,
+    EventsReply, PageReply, ReservationChange, ReservationInfo, ReserveReply, ReservedThread,
+    ServiceError, StatusReply, TaskRequest, INTERFACE, SOCKET,
 };
 
 /// Longest time for an answer: a reservation may have to wait for the start of a dispatcher.
@@ -123,12 +123,16 @@ impl ServiceClient {
         Ok(ReservedThread::new(info, page, Arc::downgrade(&self.stream)))
     }
 
-    /// Gives a reservation another budget, ns, from its next release on.
+    /// Gives a reservation other values from its next release on.
     ///
     /// # Errors
     /// As [`reserve`](ServiceClient::reserve); not a reservation of this connection.
-    pub fn change_budget(&mut self, id: u64, budget_ns: u64) -> Result<(), Diagnostic> {
-        self.command("ChangeBudget", json!({ "id": id, "budget_ns": budget_ns }))
+    pub fn change(&mut self, id: u64, change: &ReservationChange) -> Result<(), Diagnostic> {
+        let ReservationChange { period_ns, budget_ns, deadline_ns } = *change;
+        let values = json!({
+            "id": id, "period_ns": period_ns, "budget_ns": budget_ns, "deadline_ns": deadline_ns,
+        });
+        self.command("Change", values)
     }
 
     /// Releases a reservation: its processes continue as they were before.

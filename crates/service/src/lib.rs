@@ -16,7 +16,10 @@ pub use client::ServiceClient;
 pub use error::ServiceError;
 pub use event::{EventsReply, PeriodReport, TaskEvent};
 pub use punctual_wait_page::{ClientPage, PageRelease};
-pub use request::{CpuStatus, PageReply, ReservationInfo, ReserveReply, StatusReply, TaskRequest};
+pub use request::{
+    CpuStatus, PageReply, ReservationChange, ReservationInfo, ReserveReply, StatusReply,
+    TaskRequest,
+};
 pub use reserved_thread::ReservedThread;
 
 use std::path::PathBuf;

@@ -70,6 +70,28 @@ impl TaskRequest {
     }
 }
 
+/// Other values for a reservation, from its next release on. What is missing stays as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservationChange {
+    /// Time between releases, ns. The next release comes when it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<u64>,
+    /// Execution time in each period, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns: Option<u64>,
+    /// Relative deadline, ns. Where it is missing and was the period, it stays the period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+}
+
+impl ReservationChange {
+    /// Another budget, ns.
+    #[must_use]
+    pub fn of_budget(budget_ns: u64) -> ReservationChange {
+        ReservationChange { budget_ns: Some(budget_ns), ..ReservationChange::default() }
+    }
+}
+
 /// A reservation of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReservationInfo {

@@ -91,19 +91,8 @@ pub(crate) trait Driver {
 
     /// Gives a task other parameters from its next release on.
     fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
-        if let Some(budget) = change.only_budget() {
-            return self.change_budget(index, budget);
-        }
-        Err(Diagnostic::usage(
-            "this host changes neither periods, deadlines nor priorities while it runs",
-            "change budgets alone, or use the user host or the kernel host",
-        ))
-    }
-
-    /// The same, for hosts that change budgets, ns, alone.
-    fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
-        let _ = (index, budget);
-        Err(Diagnostic::usage("this host changes no budget while it runs", "use the user host"))
+        let _ = (index, change);
+        Err(Diagnostic::usage("this host changes no task while it runs", "use another host"))
     }
 
     /// What suspends and resumes a task.

@@ -6,7 +6,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_host_service::{accepts_options, ReservedProgram, ServiceHost};
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{Body, DomainId, TaskSet, TaskSpec};
+use punctual_taskset::{Body, DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
 
 use crate::driver::{Driver, Execution, HostOutcome};
@@ -131,8 +131,8 @@ impl Driver for ServiceDriver {
         self.host.stop_task(index)
     }
 
-    fn change_budget(&mut self, index: u32, budget: u64) -> Result<(), Diagnostic> {
-        self.host.change_budget(index, budget)
+    fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
+        self.host.change(index, change)
     }
 
     fn prepare_entry(&self, _: DomainId) -> Result<ThreadEntry, Diagnostic> {

@@ -24,12 +24,6 @@ impl TaskChange {
         TaskChange { budget: Some(budget), ..TaskChange::default() }
     }
 
-    /// The budget, if nothing else changes.
-    #[must_use]
-    pub fn only_budget(&self) -> Option<u64> {
-        self.budget.filter(|&budget| *self == TaskChange::of_budget(budget))
-    }
-
     /// The period and the relative deadline of a task that has had these.
     #[must_use]
     pub fn times(&self, period: u64, deadline: u64) -> (u64, u64) {
@@ -60,12 +54,5 @@ mod tests {
         assert_eq!(longer.times(10, 8), (20, 8));
         assert_eq!(TaskChange { deadline: Some(15), ..longer }.times(10, 10), (20, 15));
         assert_eq!(TaskChange::default().times(10, 10), (10, 10));
-    }
-
-    #[test]
-    fn a_change_of_the_budget_alone_is_one_of_no_other_parameter() {
-        assert_eq!(TaskChange::of_budget(5).only_budget(), Some(5));
-        let change = TaskChange { priority: Some(0), ..TaskChange::of_budget(5) };
-        assert_eq!((change.only_budget(), TaskChange::default().only_budget()), (None, None));
     }
 }

@@ -29,8 +29,13 @@ pub fn append_message(stream: &mut Stream, pid: i64, to: &mut Vec<u8>) {
             append_call(to, "io.punctual.Service.Reserve", &json!({ "tasks": tasks }));
         }
         4 => {
-            let change = json!({ "id": id(stream), "budget_ns": stream.number(&TIMES) });
-            append_call(to, "io.punctual.Service.ChangeBudget", &change);
+            let mut change = json!({ "id": id(stream) });
+            for value in ["period_ns", "budget_ns", "deadline_ns"] {
+                if stream.byte() % 2 == 0 {
+                    change[value] = stream.number(&TIMES).into();
+                }
+            }
+            append_call(to, "io.punctual.Service.Change", &change);
         }
         5 => append_call(to, "io.punctual.Service.Release", &json!({ "id": id(stream) })),
         6 => {

@@ -201,8 +201,9 @@ fn further_tasks(cpu: u32) {
     // Changes, and the end on request.
     let task = draft("changes").spawn(|task| wait_until_over(task).is_some()).expect("it fits");
     task.set_budget(2 * MS).expect("it fits");
-    let refused = task.change(&Parameters::new().period(20 * MS)).expect_err("budgets alone");
-    assert!(refused.cause.contains("neither periods"), "{refused}");
+    task.change(&Parameters::new().period(20 * MS)).expect("it fits");
+    let refused = task.change(&Parameters::new().priority(3)).expect_err("by edf");
+    assert!(refused.cause.contains("without priorities"), "{refused}");
     for refused in [task.suspend(), task.resume()] {
         let refused = refused.expect_err("by the service");
         assert!(refused.cause.contains("suspends no tasks"), "{refused}");

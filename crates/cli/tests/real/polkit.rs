@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use punctual_service::{ServiceClient, TaskRequest};
+use punctual_service::{ReservationChange, ServiceClient, TaskRequest};
 use punctual_test_support::LIVENESS;
 
 use crate::bounded::{end_all, end_within};
@@ -184,7 +184,7 @@ fn a_client_that_waits_for_polkit_waits_alone() {
     });
     // Its call is there before the others', as a rule; the test holds if it is not.
     std::thread::sleep(Duration::from_millis(200));
-    other.change_budget(held, 2_000_000).expect("it fits");
+    other.change(held, &ReservationChange::of_budget(2_000_000)).expect("it fits");
     let id = service.reserve(&mut other, &[request("second", second.pid())])[0];
     other.release(id).expect("its own");
     assert!(!waiting.is_finished(), "polkit is stopped");

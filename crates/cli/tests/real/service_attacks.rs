@@ -107,7 +107,7 @@ fn a_good_client_is_served_beside_every_kind_of_bad_one() {
         message(&json!({ "method": "com.example.Else", "parameters": {} })),
         message(&json!({ "method": "io.punctual.Service.Reserve", "parameters": reserve })),
         message(&json!({ "method": "io.punctual.Service.Release", "parameters": { "id": -1 } })),
-        message(&json!({ "method": "io.punctual.Service.ChangeBudget",
+        message(&json!({ "method": "io.punctual.Service.Change",
                          "parameters": { "id": 1, "budget_ns": 1e300 } })),
         // A message that never ends, and one that is nested without end.
         vec![b'x'; 2 * MESSAGE_LIMIT],
@@ -194,7 +194,7 @@ fn damaged_calls_are_answered_or_end_their_connection() {
     let whole: Vec<Vec<u8>> = [
         json!({ "method": "io.punctual.Service.Reserve", "parameters": { "tasks": [request] } }),
         json!({ "method": "io.punctual.Service.GetStatus" }),
-        json!({ "method": "io.punctual.Service.ChangeBudget",
+        json!({ "method": "io.punctual.Service.Change",
                 "parameters": { "id": 1, "budget_ns": 1_000_000 } }),
         json!({ "method": "io.punctual.Service.TakeEvents", "parameters": {} }),
         json!({ "method": "org.varlink.service.GetInterfaceDescription",

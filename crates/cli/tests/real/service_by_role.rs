@@ -1,7 +1,7 @@
 //! Reservations by roles: values are the service's, and the configuration decides who has which.
 
 use punctual_diagnostic::Kind;
-use punctual_service::{ServiceClient, TaskRequest};
+use punctual_service::{ReservationChange, ServiceClient, TaskRequest};
 
 use crate::machine::permitted_cpu;
 use crate::privileges::UNPRIVILEGED;
@@ -125,7 +125,7 @@ fn a_request_is_by_a_role_or_has_values_and_a_changed_budget_is_none_of_a_role()
         reservations.into_iter().map(|r| (r.role, r.budget_ns)).collect::<Vec<_>>()
     };
     assert_eq!(role(&mut client), [(Some("control".to_owned()), 500_000)]);
-    client.change_budget(id, 700_000).expect("it fits");
+    client.change(id, &ReservationChange::of_budget(700_000)).expect("it fits");
     assert_eq!(role(&mut client), [(None, 700_000)]);
     drop(client);
     eventually("it is as before", || victim.is_as_before());
@@ -141,7 +141,9 @@ fn a_user_with_roles_cannot_change_the_budget_of_one() {
     let mut client = as_user(move || ServiceClient::require(socket.as_ref()).expect("it serves"));
     let request = TaskRequest::by_role("program", program.pid(), "control");
     let id = service.reserve(&mut client, &[request])[0];
-    let refusal = client.change_budget(id, 1_000_000).expect_err("it is a value of its own");
+    let refusal = client
+        .change(id, &ReservationChange::of_budget(1_000_000))
+        .expect_err("it is a value of its own");
     assert!(refusal.cause.contains("may reserve by roles alone"), "{refusal}");
     let reserved = client.status().expect("it serves").reservations;
     assert_eq!(reserved[0].budget_ns, 500_000);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_service::message::{send, MessageReader};
-use punctual_service::{ServiceClient, TaskEvent, TaskRequest};
+use punctual_service::{ReservationChange, ServiceClient, TaskEvent, TaskRequest};
 use punctual_sys::fd_passing;
 use serde_json::{json, Value};
 
@@ -124,7 +124,7 @@ fn clients_of_each_kind_keep_their_connections_and_reservations() {
     // Each lease holds what it held, and no other.
     let refusal = first.release(spinning[0]).expect_err("another connection's");
     assert!(refusal.cause.contains("has no reservation"), "{refusal}");
-    first.change_budget(sleeps, 1_500_000).expect("it fits");
+    first.change(sleeps, &ReservationChange::of_budget(1_500_000)).expect("it fits");
     first.release(sleeps).expect("its own");
     victim.assert_as_before();
     drop(second);
@@ -255,7 +255,7 @@ fn a_service_of_another_version_and_a_user_who_is_not_root_are_refused() {
         client.hand_over(VERSION, LIMIT).map(drop).expect_err("refused").cause
     });
     assert!(cause.contains("may not take the place"), "{cause}");
-    client.change_budget(id, 2_000_000).expect("it continues");
+    client.change(id, &ReservationChange::of_budget(2_000_000)).expect("it continues");
 
     // A service that does not have the method.
     let place = format!("/tmp/punctual-test-{}.socket", new_mark());
