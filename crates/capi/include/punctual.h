@@ -451,8 +451,8 @@ uint64_t punctual_clock(void);
  * With PUNCTUAL_HOST_SERVICE the dispatchers are those of punctuald: the program needs no
  * privileges, and shares the CPUs with programs of other users. Each task is admitted by the
  * service. It schedules by PUNCTUAL_EDF; it has no groups, traces, overload and overrun handlers,
- * changes no priorities, suspends no tasks, and its tasks cannot use the locks of this library
- * (ENOTSUP). When the service ends, tasks continue as ordinary threads, where
+ * changes no priorities, suspends tasks on the user host alone, and its tasks cannot use the locks
+ * of this library (ENOTSUP). When the service ends, tasks continue as ordinary threads, where
  * punctual_wait_period(3) returns -ECANCELED. With PUNCTUAL_HOST_AUTO, a report of the kind
  * PUNCTUAL_REPORT_WARNING has which host it is, and why.
  *
@@ -775,6 +775,7 @@ int punctual_task_change(struct punctual_task *task, const struct punctual_task_
  * ESRCH the task has ended, or was asked to end
  * ECANCELED the set is closed
  * EAGAIN the task is suspended 4,294,967,294 times
+ * EINVAL the service schedules the task inside the kernel
  */
 int punctual_task_suspend(struct punctual_task *task);
 
@@ -799,7 +800,8 @@ int punctual_task_resume(struct punctual_task *task);
  * punctual_task_resume(3), for which the task needs a handle. A call of punctual_task_resume(3)
  * before this one does not count.
  *
- * Real-time safe.
+ * Real-time safe on the user host. A task of the service waits for an answer of the service; inside
+ * the kernel it is not suspended, and waits for its next release.
  *
  * Errors:
  * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called

@@ -231,6 +231,16 @@ impl Client {
                 reservations.change_values(lease, id, &change)?;
                 Ok(json!({}))
             }
+            (INTERFACE, "Suspend") => {
+                let Id { id } = parse(parameters)?;
+                reservations.suspend(lease, id)?;
+                Ok(json!({}))
+            }
+            (INTERFACE, "Resume") => {
+                let Id { id } = parse(parameters)?;
+                reservations.resume(lease, id)?;
+                Ok(json!({}))
+            }
             (INTERFACE, "Release") => {
                 let Id { id } = parse(parameters)?;
                 reservations.release(lease, id)?;

@@ -14,6 +14,7 @@ use punctual_wait_page::SealedPage;
 use crate::dispatchers::Dispatchers;
 use crate::handover::PassedReservation;
 use crate::mailbox::{task_name, Mailboxes};
+use crate::owner::invalid;
 use crate::user::User;
 use crate::values::{Origin, Values};
 
@@ -52,6 +53,8 @@ struct Held {
     target: (Identity, Option<Identity>),
     /// The thread waits by a page.
     has_page: bool,
+    /// How often it is suspended.
+    suspensions: u32,
     handle: TaskHandle<TaskEnd>,
 }
 
@@ -155,7 +158,9 @@ impl Domain {
         };
         let (values, caller) = (values.clone(), caller.clone());
         let (info_of_it, has_page) = (info.clone(), page.is_some());
-        let held = Held { info: info_of_it, values, key, caller, target, has_page, handle };
+        let suspensions = 0;
+        let held =
+            Held { info: info_of_it, values, key, caller, target, has_page, suspensions, handle };
         self.held.insert(id, held);
         Ok(info)
     }
@@ -300,6 +305,40 @@ impl Domain {
         Ok(())
     }
 
+    /// Suspends a reservation once more, at the request of this process.
+    ///
+    /// # Errors
+    /// It has ended; it is a thread without a page, or that process; the host suspends nothing.
+    pub fn suspend(&mut self, id: u64, by: Option<Identity>) -> Result<(), ServiceError> {
+        let held = self.held.get_mut(&id).ok_or_else(|| unknown(id))?;
+        if held.target.1.is_none() && by == Some(held.target.0) {
+            let cause = "a process that suspends itself cannot resume itself".to_owned();
+            return Err(invalid(cause, "suspend it by a connection of another process"));
+        }
+        held.handle.suspend()?;
+        held.suspensions += 1;
+        Ok(())
+    }
+
+    /// Takes back one suspension.
+    ///
+    /// # Errors
+    /// It has ended, or is not suspended.
+    pub fn resume(&mut self, id: u64) -> Result<(), ServiceError> {
+        let held = self.held.get_mut(&id).ok_or_else(|| unknown(id))?;
+        held.handle.resume()?;
+        held.suspensions -= 1;
+        Ok(())
+    }
+
+    /// Suspends a reservation as often as another process of the service had.
+    ///
+    /// # Errors
+    /// As of [`suspend`](Domain::suspend).
+    pub fn suspend_passed(&mut self, id: u64, suspensions: u32) -> Result<(), ServiceError> {
+        (0..suspensions).try_for_each(|_| self.suspend(id, None))
+    }
+
     /// Releases reservations; waits until their processes are restored.
     pub fn release(&mut self, ids: &[u64]) {
         let held: Vec<Held> = ids.iter().filter_map(|id| self.held.remove(id)).collect();
@@ -327,6 +366,7 @@ impl Domain {
             process: held.target.0,
             thread: held.target.1,
             has_page: held.has_page,
+            suspensions: held.suspensions,
         };
         self.held.values().map(pass).collect()
     }

@@ -15,10 +15,12 @@ mod accept;
 mod own_threads;
 mod programs;
 mod request;
+mod suspension;
 mod thread;
 
 pub use accept::{accepts, accepts_options, takes};
 pub use programs::ReservedProgram;
+pub use suspension::ServiceSuspension;
 pub use thread::{is_service_thread, ServiceEntry, ServiceThread};
 
 use std::collections::BTreeMap;
@@ -116,9 +118,6 @@ impl ServiceHost {
         &self,
         f: impl FnOnce(&mut ServiceClient) -> Result<T, Diagnostic>,
     ) -> Result<T, Diagnostic> {
-        let closed = || {
-            Diagnostic::machine("punctuald has ended, and this set with it", "start another set")
-        };
         f(lock(&self.client).as_mut().ok_or_else(closed)?)
     }
 
@@ -216,6 +215,16 @@ impl ServiceHost {
         self.with_client(|client| client.change(id, &change))
     }
 
+    /// What suspends and resumes a task.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn suspension(&self, index: u32) -> Result<ServiceSuspension, Diagnostic> {
+        let ended = || Diagnostic::usage("the task has ended", "suspend another one");
+        let reservation = self.reservation(index).ok_or_else(ended)?;
+        Ok(ServiceSuspension { client: self.client.clone(), reservation })
+    }
+
     /// Requests the end of a task: a command is killed, a process restored; a thread of this
     /// program finds that its run is over, and continues as it was before.
     ///
@@ -253,6 +262,11 @@ impl ServiceHost {
         }
         ServiceOutcome { ended, dropped: self.dropped, problems }
     }
+}
+
+/// The refusal of a connection that is closed.
+fn closed() -> Diagnostic {
+    Diagnostic::machine("punctuald has ended, and this set with it", "start another set")
 }
 
 impl Drop for ServiceHost {

@@ -118,6 +118,19 @@ impl ServiceThread {
         released
     }
 
+    /// The job is done, and the task suspended: as [`wait_period`](ServiceThread::wait_period), and
+    /// returns only when it was resumed as often as it was suspended. Waits for an answer of the
+    /// service first.
+    pub fn suspend(&self) -> Option<PageRelease> {
+        if let (Some(reserved), false) = (self.reserved.get(), self.is_over()) {
+            if let Some(client) = lock(&self.entry.client).as_mut() {
+                // Where it cannot be suspended, it waits for its next release.
+                let _ = client.suspend(reserved.info().id);
+            }
+        }
+        self.wait_period()
+    }
+
     /// The release on whose budget the thread executes; `lost` is what no wait has returned yet.
     #[must_use]
     pub fn current(&self) -> PageRelease {

@@ -74,6 +74,7 @@ pub(crate) struct TaskEntry {
     pub(crate) unreported: Arc<AtomicU64>,
     /// Of a thread of this process.
     pub(crate) control: Option<Arc<TaskControl>>,
+    pub(crate) has_page: bool,
     pub(crate) suspension: Arc<Suspension>,
     /// The program adds its jobs.
     pub(crate) takes_jobs: bool,
@@ -299,17 +300,19 @@ impl Host {
     /// `rm`, `dm`, `fp`) is the caller's.
     ///
     /// # Errors
-    /// The task has ended, or is a thread of another process.
+    /// The task has ended, or is a thread of another process that waits by no page.
     pub fn suspension(&self, index: u32) -> Result<Arc<Suspension>, Diagnostic> {
+        let ended = || Diagnostic::usage("the task has ended", "suspend another one");
+        let task = self.tasks.get(&index).ok_or_else(ended)?;
         let alone = |child: &Child| child.index == index && child.program().is_none();
-        if self.children.iter().any(alone) {
+        if !task.has_page && self.children.iter().any(alone) {
             return Err(Diagnostic::usage(
-                "a thread of another process cannot be suspended alone",
-                "adopt the process",
+                "a thread of another process is suspended where it waits by a page, and this one \
+                 has none",
+                "adopt the process, or give the thread a page",
             ));
         }
-        let task = self.tasks.get(&index).map(|task| task.suspension.clone());
-        task.ok_or_else(|| Diagnostic::usage("the task has ended", "suspend another one"))
+        Ok(task.suspension.clone())
     }
 
     /// Whether the run cannot continue: a policy of the program does not return. To be followed by

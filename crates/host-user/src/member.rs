@@ -111,6 +111,8 @@ pub struct Member {
     pub kind: MemberKind,
     /// How it waits for its releases, if it is a thread of another program that does.
     pub page: Option<DispatcherPage>,
+    /// Releases lost that its page does not show yet.
+    pub lost: u32,
     /// A thread that waits for its next release, the first one too.
     pub waiting: bool,
     /// Its releases end at once.

@@ -54,9 +54,15 @@ impl PageWaits {
 impl Member {
     /// Publishes a release to a thread that waits by a page, with its budget and the releases lost
     /// since the last one, and answers its waits: `late` of them in advance. Whether it waits so.
+    /// One that is suspended waits on, and gets what it lost with the release that resumes it.
     pub fn publish(&mut self, next: &NewRelease, (budget, lost): (u64, u32), late: u32) -> bool {
         let Some(page) = &mut self.page else { return false };
         let NewRelease { number, release, deadline, .. } = *next;
+        let lost = lost.saturating_add(std::mem::take(&mut self.lost));
+        if self.suspended {
+            self.lost = lost;
+            return false;
+        }
         let exhausted_at = self.charged.saturating_add(budget);
         page.publish(&PageRelease { number, release, deadline, budget, lost }, exhausted_at);
         page.answer(late);
@@ -81,28 +87,34 @@ impl Engine {
 
     /// Completes the jobs of the threads that were found.
     pub(crate) fn drain_page_waits(&mut self, now: u64) {
+        for k in 0..self.pages.found.len() {
+            let i = self.pages.found[k];
+            self.serve_page_waits(i, now);
+            self.follow_suspension(i, now);
+        }
+    }
+
+    fn serve_page_waits(&mut self, i: u32, now: u64) {
         let Engine { dispatcher, allocators, members, pages, .. } = self;
-        let PageWaits { found, answered, .. } = pages;
-        for &i in found.iter() {
-            let Some(m) = members[i as usize].as_deref_mut() else { continue };
-            if std::mem::take(&mut m.asleep) {
-                let _ = dispatcher.task_ready(m.task, now);
+        let Some(m) = members[i as usize].as_deref_mut() else { return };
+        if std::mem::take(&mut m.asleep) {
+            let _ = dispatcher.task_ready(m.task, now);
+        }
+        m.periods.waits();
+        for _ in 0..AT_ONCE {
+            let Some(page) = m.page.as_mut().filter(|page| page.has_asked()) else { break };
+            page.serve();
+            let done = allocators.done(dispatcher, m.task, now);
+            if done == Ok(Wait::Ignored) && !m.suspension.is_wanted() {
+                page.answer(0);
+                pages.answered = true;
+                continue;
             }
-            m.periods.waits();
-            for _ in 0..AT_ONCE {
-                let Some(page) = m.page.as_mut().filter(|page| page.has_asked()) else { break };
-                page.serve();
-                if allocators.done(dispatcher, m.task, now) == Ok(Wait::Ignored) {
-                    page.answer(0);
-                    *answered = true;
-                    continue;
-                }
-                m.waiting = true;
-                if m.run_mode == RunMode::Background {
-                    m.park();
-                }
-                break;
+            m.waiting = true;
+            if m.run_mode == RunMode::Background {
+                m.park();
             }
+            break;
         }
     }
 

@@ -98,6 +98,7 @@ impl Host {
             grain: grain(&self.set, spec),
             kind,
             page: page.map(DispatcherPage::of),
+            lost: 0,
             waiting: true,
             suspended: false,
             suspension: suspension.clone(),
@@ -123,7 +124,9 @@ impl Host {
             park_watch: ParkWatch::new(),
         });
         self.pending.push(Pending { engine, member });
-        let entry = TaskEntry { engine, unreported, control, suspension, takes_jobs, jobs };
+        let has_page = page.is_some();
+        let entry =
+            TaskEntry { engine, unreported, control, has_page, suspension, takes_jobs, jobs };
         self.tasks.insert(index, entry);
     }
 

@@ -2,8 +2,9 @@
 //!
 //! Any thread counts suspensions up and down, and rings; the engine compares each member with its
 //! count. While it is not 0, releases come and end at once. Programs are frozen at once. A thread
-//! of this process is suspended where it waits for its next release, because anywhere else it may
-//! hold a lock that the thread which is to resume it needs, such as the allocator's.
+//! of this process, and one that waits by a page, is suspended where it waits for its next release,
+//! because anywhere else it may hold a lock that the thread which is to resume it needs, such as
+//! the allocator's.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::Arc;
@@ -104,8 +105,8 @@ impl Engine {
         let Engine { dispatcher, allocators, members, .. } = self;
         let Some(m) = members.get_mut(i as usize).and_then(|m| m.as_deref_mut()) else { return };
         let wanted = m.suspension.is_wanted();
-        if wanted == m.suspended || wanted && matches!(m.kind, MemberKind::Thread(_)) && !m.waiting
-        {
+        let where_it_waits = matches!(m.kind, MemberKind::Thread(_)) || m.page.is_some();
+        if wanted == m.suspended || wanted && where_it_waits && !m.waiting {
             return;
         }
         if !wanted {

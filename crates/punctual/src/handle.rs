@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_host_user::TaskJobs;
 use punctual_session::results::TaskResult;
-use punctual_session::{Suspension, SuspensionError};
+use punctual_session::{SuspensionError, SuspensionRefusal, TaskSuspension};
 use punctual_trace::TaskEnd;
 
 use crate::error::{run_has_ended, task_has_ended};
@@ -157,42 +157,50 @@ impl<T> TaskHandle<T> {
     /// [`wait_period`](crate::Task::wait_period), because anywhere else it may hold a lock that
     /// others need. Its releases come meanwhile, and end at once: its budget is not used, no
     /// deadline is missed, and the next return from `wait_period` reports them as lost. Does not
-    /// wait until the task stands still. Neither allocates nor locks.
+    /// wait until the task stands still. Neither allocates nor locks on the user host; waits for an
+    /// answer of the service.
     ///
     /// # Errors
-    /// The task has ended (ESRCH), or its run has (ECANCELED); a thread of another process; a
-    /// policy that makes each job by itself; a host other than the user host.
+    /// The task has ended (ESRCH), or its run has (ECANCELED); a thread of another process without
+    /// a page; a policy that makes each job by itself; inside the kernel.
     pub fn suspend(&self) -> Result<(), Error> {
-        self.suspension(Suspension::suspend)
+        self.suspension(TaskSuspension::suspend)
     }
 
     /// Takes back one [`suspend`](TaskHandle::suspend), or one
     /// [`Task::suspend`](crate::Task::suspend): after the last one the task executes from its next
-    /// release on. Neither allocates nor locks.
+    /// release on. Neither allocates nor locks on the user host.
     ///
     /// # Errors
     /// The task is not suspended (EALREADY); as of [`suspend`](TaskHandle::suspend).
     pub fn resume(&self) -> Result<(), Error> {
-        self.suspension(Suspension::resume)
+        self.suspension(TaskSuspension::resume)
     }
 
     fn suspension(
         &self,
-        change: fn(&Suspension) -> Result<(), SuspensionError>,
+        change: fn(&TaskSuspension) -> Result<(), SuspensionRefusal>,
     ) -> Result<(), Error> {
         let suspension = self.slot.suspension.get().ok_or_else(not_started)?;
-        match change(suspension.as_ref().map_err(Error::clone)?) {
-            Ok(()) => Ok(()),
-            Err(SuspensionError::NotSuspended) => {
+        let refusal = match change(suspension.as_ref().map_err(Error::clone)?) {
+            Ok(()) => return Ok(()),
+            Err(SuspensionRefusal::Service(refusal)) => {
+                self.remote.ask(Request::Alive)?;
+                return Err(if self.is_finished() { task_has_ended() } else { refusal });
+            }
+            Err(SuspensionRefusal::User(refusal)) => refusal,
+        };
+        match refusal {
+            SuspensionError::NotSuspended => {
                 let cause = format!("task {:?} is not suspended", self.name);
                 Err(Error::usage(cause, "resume it as often as it was suspended, and no more")
                     .with_errno(libc::EALREADY))
             }
-            Err(SuspensionError::Full) => {
+            SuspensionError::Full => {
                 let cause = format!("task {:?} is suspended 2^32 - 2 times", self.name);
                 Err(Error::usage(cause, "resume it first").with_errno(libc::EAGAIN))
             }
-            Err(SuspensionError::Ended) => {
+            SuspensionError::Ended => {
                 self.remote.ask(Request::Alive)?;
                 Err(task_has_ended())
             }
@@ -227,7 +235,7 @@ fn not_started() -> Error {
 pub(crate) struct Slot<T> {
     place: Arc<OnceLock<usize>>,
     /// What suspends it, or why nothing does.
-    suspension: OnceLock<Result<Arc<Suspension>, Error>>,
+    suspension: OnceLock<Result<TaskSuspension, Error>>,
     state: Mutex<State<T>>,
     done: Condvar,
 }
@@ -271,7 +279,7 @@ pub(crate) trait Completion: Send + Sync {
     fn set_place(&self, place: usize);
 
     /// What suspends the task, or why nothing does.
-    fn set_suspension(&self, suspension: Result<Arc<Suspension>, Error>);
+    fn set_suspension(&self, suspension: Result<TaskSuspension, Error>);
 
     /// The task has ended; the first call counts.
     fn finish(&self, end: TaskEnd);
@@ -282,7 +290,7 @@ impl<T: Send> Completion for Slot<T> {
         let _ = self.place.set(place);
     }
 
-    fn set_suspension(&self, suspension: Result<Arc<Suspension>, Error>) {
+    fn set_suspension(&self, suspension: Result<TaskSuspension, Error>) {
         let _ = self.suspension.set(suspension);
     }
 
@@ -299,7 +307,7 @@ impl Completion for OfProgram {
         let _ = self.0.place.set(place);
     }
 
-    fn set_suspension(&self, suspension: Result<Arc<Suspension>, Error>) {
+    fn set_suspension(&self, suspension: Result<TaskSuspension, Error>) {
         let _ = self.0.suspension.set(suspension);
     }
 

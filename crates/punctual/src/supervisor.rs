@@ -347,7 +347,7 @@ fn suspension_of(
     set: &TaskSet,
     place: usize,
     spec: &TaskSpec,
-) -> Result<Arc<session::Suspension>, Error> {
+) -> Result<session::TaskSuspension, Error> {
     session::has_reservation(set, spec)?;
     running.suspension(place)
 }

@@ -20,6 +20,7 @@ impl From<ServiceError> for CallRefusal {
                 CallRefusal::Denied(format!("{cause}; {help}"))
             }
             ServiceError::InvalidRequest { cause, help }
+            | ServiceError::NotSuspended { cause, help }
             | ServiceError::MachineRefused { cause, help } => {
                 CallRefusal::Failed(format!("{cause}; {help}"))
             }

@@ -135,6 +135,24 @@ impl ServiceClient {
         self.command("Change", values)
     }
 
+    /// Suspends a reservation until [`resume`](ServiceClient::resume) was called as often.
+    ///
+    /// # Errors
+    /// Not a reservation of this connection; a thread without a page; this process itself; the
+    /// service schedules inside the kernel, or has ended.
+    pub fn suspend(&mut self, id: u64) -> Result<(), Diagnostic> {
+        self.command("Suspend", json!({ "id": id }))
+    }
+
+    /// Takes back one [`suspend`](ServiceClient::suspend): after the last one, it executes from its
+    /// next release on.
+    ///
+    /// # Errors
+    /// It is not suspended (EALREADY); not a reservation of this connection; the service has ended.
+    pub fn resume(&mut self, id: u64) -> Result<(), Diagnostic> {
+        self.command("Resume", json!({ "id": id }))
+    }
+
     /// Releases a reservation: its processes continue as they were before.
     ///
     /// # Errors

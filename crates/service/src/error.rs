@@ -4,6 +4,9 @@ use punctual_diagnostic::{Diagnostic, Kind};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
+/// The errno of tasks that are not suspended.
+const NOT_SUSPENDED: i32 = Errno::ALREADY.raw_os_error();
+
 /// Why the service refused a call; nothing was changed. Each has the cause and what helps.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "error", content = "parameters")]
@@ -12,6 +15,14 @@ pub enum ServiceError {
     #[serde(rename = "io.punctual.Service.InvalidRequest")]
     InvalidRequest {
         /// What is wrong.
+        cause: String,
+        /// What to do about it.
+        help: String,
+    },
+    /// It is not suspended.
+    #[serde(rename = "io.punctual.Service.NotSuspended")]
+    NotSuspended {
+        /// Which one.
         cause: String,
         /// What to do about it.
         help: String,
@@ -43,8 +54,9 @@ pub enum ServiceError {
 }
 
 impl From<Diagnostic> for ServiceError {
-    fn from(Diagnostic { kind, cause, help, .. }: Diagnostic) -> ServiceError {
+    fn from(Diagnostic { kind, cause, help, errno, .. }: Diagnostic) -> ServiceError {
         match kind {
+            _ if errno == Some(NOT_SUSPENDED) => ServiceError::NotSuspended { cause, help },
             Kind::NotAdmitted => ServiceError::NotAdmitted { cause, help },
             Kind::Usage | Kind::Command => ServiceError::InvalidRequest { cause, help },
             _ => ServiceError::MachineRefused { cause, help },
@@ -58,6 +70,9 @@ impl ServiceError {
     pub fn diagnostic(self) -> Diagnostic {
         match self {
             ServiceError::InvalidRequest { cause, help } => Diagnostic::usage(cause, help),
+            ServiceError::NotSuspended { cause, help } => {
+                Diagnostic::usage(cause, help).with_errno(NOT_SUSPENDED)
+            }
             ServiceError::NotAdmitted { cause, help } => Diagnostic::not_admitted(cause, help),
             ServiceError::NotPermitted { cause, help } => {
                 Diagnostic::machine(cause, help).with_errno(Errno::PERM.raw_os_error())

@@ -11,6 +11,7 @@ use punctual_trace::RunEvent;
 use punctual_wait_page::SealedPage;
 
 use crate::results::{DispatcherStats, KernelDispatcherStats};
+use crate::suspension::TaskSuspension;
 use crate::task_thread::{ThreadBody, ThreadEntry};
 
 /// What a task executes.
@@ -96,7 +97,7 @@ pub(crate) trait Driver {
     }
 
     /// What suspends and resumes a task.
-    fn suspension(&self, index: u32) -> Result<Arc<user::Suspension>, Diagnostic> {
+    fn suspension(&self, index: u32) -> Result<TaskSuspension, Diagnostic> {
         let _ = index;
         Err(Diagnostic::usage("this host suspends no tasks", "use the user host"))
     }

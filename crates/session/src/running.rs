@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{Attribute, GroupJobs, JobEvents, NoIdle, Suspension, TaskJobs};
+use punctual_host_user::{Attribute, GroupJobs, JobEvents, NoIdle, TaskJobs};
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;
@@ -20,6 +20,7 @@ use crate::results::TaskKind;
 use crate::results::{Collector, HostCosts, LoadResult, PolicyChange, Results, Run};
 use crate::service::ServiceDriver;
 use crate::sim::SimDriver;
+use crate::suspension::TaskSuspension;
 use crate::traces::Traces;
 use crate::user::UserDriver;
 use crate::{AdmittedSet, HostKind, RunOptions, ThreadEntry};
@@ -242,8 +243,9 @@ impl RunningSet {
     /// dispatcher is the caller's ([`has_reservation`](crate::has_reservation)).
     ///
     /// # Errors
-    /// It has ended, or is a thread of another process; a host other than the user host.
-    pub fn suspension(&self, place: usize) -> Result<Arc<Suspension>, Diagnostic> {
+    /// It has ended, or is a thread of another process without a page; the kernel host, or a
+    /// simulation.
+    pub fn suspension(&self, place: usize) -> Result<TaskSuspension, Diagnostic> {
         self.driver.suspension(place as u32)
     }
 

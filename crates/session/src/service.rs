@@ -10,6 +10,7 @@ use punctual_taskset::{Body, DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
 
 use crate::driver::{Driver, Execution, HostOutcome};
+use crate::suspension::TaskSuspension;
 use crate::task_thread::{call, of_another_host, TaskThread, ThreadBody, ThreadEntry};
 use crate::traces::Traces;
 use crate::RunOptions;
@@ -133,6 +134,10 @@ impl Driver for ServiceDriver {
 
     fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
         self.host.change(index, change)
+    }
+
+    fn suspension(&self, index: u32) -> Result<TaskSuspension, Diagnostic> {
+        self.host.suspension(index).map(TaskSuspension::Service)
     }
 
     fn prepare_entry(&self, _: DomainId) -> Result<ThreadEntry, Diagnostic> {

@@ -38,12 +38,12 @@ impl<'a> TaskThread<'a> {
     }
 
     /// The job is done, and the task suspended until it was resumed as often as it was suspended.
-    /// By the service, which suspends no tasks, until its next release.
+    /// By the service, whose answer it waits for first; inside the kernel, until its next release.
     #[must_use]
     pub fn suspend(self) -> Option<CurrentRelease> {
         match self {
             TaskThread::User(task) => task.suspend(),
-            TaskThread::Service(_) => self.wait_period(),
+            TaskThread::Service(task) => task.suspend().map(current),
         }
     }
 

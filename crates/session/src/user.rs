@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_user::{
-    Attribute, EngineCost, EngineReading, GroupJobs, Host, HostOptions, JobEvents, Suspension,
-    TaskJobs,
+    Attribute, EngineCost, EngineReading, GroupJobs, Host, HostOptions, JobEvents, TaskJobs,
 };
 use punctual_process::{CommandSpec, Output};
 use punctual_sys::clock::monotonic_ns;
@@ -15,6 +14,7 @@ use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::driver::{Driver, Execution, HostFigures, HostOutcome};
 use crate::results::DispatcherStats;
+use crate::suspension::TaskSuspension;
 use crate::task_thread::{call, of_another_host, TaskThread, ThreadEntry};
 use crate::traces::Traces;
 use crate::RunOptions;
@@ -125,8 +125,8 @@ impl Driver for UserDriver {
         self.host.change(index, change)
     }
 
-    fn suspension(&self, index: u32) -> Result<Arc<Suspension>, Diagnostic> {
-        self.host.suspension(index)
+    fn suspension(&self, index: u32) -> Result<TaskSuspension, Diagnostic> {
+        self.host.suspension(index).map(TaskSuspension::User)
     }
 
     fn task_jobs(&mut self, index: u32) -> Result<TaskJobs, Diagnostic> {

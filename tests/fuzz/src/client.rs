@@ -37,7 +37,11 @@ pub fn append_message(stream: &mut Stream, pid: i64, to: &mut Vec<u8>) {
             }
             append_call(to, "io.punctual.Service.Change", &change);
         }
-        5 => append_call(to, "io.punctual.Service.Release", &json!({ "id": id(stream) })),
+        5 => {
+            let method = ["Release", "Suspend", "Resume"][usize::from(stream.byte()) % 3];
+            let method = format!("io.punctual.Service.{method}");
+            append_call(to, &method, &json!({ "id": id(stream) }));
+        }
         6 => {
             let method = METHODS[usize::from(stream.byte()) % METHODS.len()];
             let interface = String::from_utf8_lossy(stream.text());

@@ -41,6 +41,11 @@ fn further_threads_enter_change_and_are_stopped() {
 }
 
 #[test]
+fn suspended_tasks_execute_nothing_until_they_were_resumed_as_often() {
+    play("suspends");
+}
+
+#[test]
 fn commands_processes_and_threads_of_others_are_tasks() {
     play("programs");
 }

@@ -9,6 +9,7 @@ use ::punctual::{
     Barrier, Error, ErrorKind, Host, LockError, Mutex, Parameters, Policy, Punctual, Released,
     RunEvent, Running, Semaphore, Task, TaskEnd, WaitError,
 };
+use punctual_service::ServiceClient;
 use punctual_sys::sched::{policy, thread_id};
 use punctual_test_support::execute_briefly;
 
@@ -17,6 +18,9 @@ use super::LIFE;
 #[path = "library_end_roles.rs"]
 pub mod library_end_roles;
 use library_end_roles::{ends, replaced};
+#[path = "library_suspend_roles.rs"]
+mod library_suspend_roles;
+use library_suspend_roles::{suspends, suspends_nothing};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -30,6 +34,10 @@ pub fn play(role: &str, socket: &str, cpu: u32) {
         "refused" => refused,
         "locks" => locks,
         "spins" => spins,
+        "suspends" => match host_of_service().as_str() {
+            "user" => suspends,
+            _ => suspends_nothing,
+        },
         "too-much" => too_much,
         "ends" => ends,
         "replaced" => replaced,
@@ -66,7 +74,13 @@ fn by_service(cpu: u32) -> Punctual {
     Punctual::on_cpu(cpu).host(Host::Service)
 }
 
-/// The same, with what is observed.
+/// What schedules the reservations of the service.
+fn host_of_service() -> String {
+    let mut client = ServiceClient::require(&punctual_service::socket()).expect("it serves");
+    client.status().expect("it serves").host
+}
+
+/// A set by the service, with what is observed.
 fn observed(set: Punctual) -> (Punctual, Receiver<RunEvent>) {
     let (events, stream) = channel();
     (set.observe(move |event| drop(events.send(event))), stream)
@@ -195,19 +209,18 @@ fn further_tasks(cpu: u32) {
         unending.spawn_scoped(drop_of).expect("it fits");
     });
     assert_eq!(seen.into_inner().ok(), Some(3));
-    // It is not suspended: so it waits for its next release.
-    let waits = draft("waits").spawn(|task| task.suspend().is_some()).expect("it fits");
-    assert_eq!(waits.join(), Ok(true));
     // Changes, and the end on request.
     let task = draft("changes").spawn(|task| wait_until_over(task).is_some()).expect("it fits");
     task.set_budget(2 * MS).expect("it fits");
-    task.change(&Parameters::new().period(20 * MS)).expect("it fits");
+    match (task.change(&Parameters::new().period(20 * MS)), host_of_service().as_str()) {
+        (changed, "user") => changed.expect("it fits"),
+        (changed, _) => {
+            let refused = changed.expect_err("inside the kernel");
+            assert!(refused.cause.contains("keeps its period"), "{refused}");
+        }
+    }
     let refused = task.change(&Parameters::new().priority(3)).expect_err("by edf");
     assert!(refused.cause.contains("without priorities"), "{refused}");
-    for refused in [task.suspend(), task.resume()] {
-        let refused = refused.expect_err("by the service");
-        assert!(refused.cause.contains("suspends no tasks"), "{refused}");
-    }
     assert!(task.jobs().expect_err("it has none").cause.contains("no jobs"));
     while task.results().expect("it runs").periods == 0 {
         std::thread::sleep(10 * MS);

@@ -8,6 +8,7 @@ use std::time::Duration;
 use punctual_diagnostic::Diagnostic;
 use punctual_service::message::{send, MessageReader};
 use punctual_service::{ReservationChange, ServiceClient, TaskEvent, TaskRequest};
+use punctual_sys::clock::CpuClock;
 use punctual_sys::fd_passing;
 use serde_json::{json, Value};
 
@@ -21,7 +22,7 @@ use crate::service_threads::{request, Program};
 use crate::victim::Victim;
 
 /// The version of the messages between the two processes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const LIMIT: usize = 1 << 24;
 
 impl Service {
@@ -240,6 +241,33 @@ fn a_service_continues_with_everything_if_the_one_that_takes_over_ends() {
 }
 
 #[test]
+fn a_program_that_is_suspended_stays_so() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let mut service = Service::start(cpu.0);
+    let program = Program::start("spin");
+    let mut client = service.client();
+    let id = service.reserve(&mut client, &[request(program.pid(), None, 1_000_000)])[0];
+    client.suspend(id).expect("its own");
+    client.suspend(id).expect("its own");
+    drop(service.replace());
+    client.resume(id).expect("suspended twice");
+    let executed = || CpuClock::of_process(program.pid()).read().expect("it lives");
+    let (mut before, mut still) = (executed(), 0);
+    eventually("it stands still", || {
+        let now = executed();
+        still = if now == before { still + 1 } else { 0 };
+        before = now;
+        still > 20
+    });
+    client.resume(id).expect("suspended once");
+    eventually("it executes", || executed() > before);
+    let refusal = client.resume(id).expect_err("it executes");
+    assert_eq!(refusal.errno, Some(libc::EALREADY), "{refusal}");
+    drop(client);
+    service.end(cpu.0);
+}
+
+#[test]
 fn a_service_of_another_version_and_a_user_who_is_not_root_are_refused() {
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let service = Service::start(cpu.0);
@@ -248,7 +276,7 @@ fn a_service_of_another_version_and_a_user_who_is_not_root_are_refused() {
     let id = service.reserve(&mut client, &[request(victim.pid(), None, 1_000_000)])[0];
     let refused = |refusal: Result<_, Diagnostic>| refusal.map(drop).expect_err("refused").cause;
     let cause = refused(service.client().hand_over(VERSION + 1, LIMIT));
-    assert!(cause.contains("hands over by version 1, not by version 2"), "{cause}");
+    assert!(cause.contains("hands over by version 2, not by version 3"), "{cause}");
     let socket = service.socket.clone();
     let cause = as_user(move || {
         let client = ServiceClient::require(socket.as_ref()).expect("every user may connect");

@@ -15,7 +15,7 @@ use crate::user::User;
 use crate::values::Origin;
 
 /// Version of these messages: of their types, of what is in them, and of their order.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 
 /// The most bytes of one: 2,048 events for each of a thousand connections.
 pub(crate) const LIMIT: usize = 1 << 30;
@@ -66,6 +66,8 @@ pub(crate) struct PassedReservation {
     pub thread: Option<Identity>,
     /// The thread waits by a page.
     pub has_page: bool,
+    /// How often it is suspended.
+    pub suspensions: u32,
 }
 
 /// Sent by the new process.

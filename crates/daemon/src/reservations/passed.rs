@@ -140,6 +140,10 @@ impl Reservations {
         let key = ReservationKey { id: info.id, lease: *lease, first_period };
         let what = (&request, &values, None);
         domain.reserve(what, &caller, limit_ppm, &cpus, key, (*process, *thread))?;
+        if let Err(refusal) = domain.suspend_passed(info.id, passed.suspensions) {
+            domain.release(&[info.id]);
+            return Err(refusal);
+        }
         // Its number may have become another process's before it was adopted.
         if !passed.is_alive() {
             domain.release(&[info.id]);
