@@ -33,14 +33,17 @@ fn children_of_a_thread_whose_level_changes_in_the_middle_of_a_fork_are_ordinary
     let _alone = alone();
     let Some((journal, _)) = setup(false) else { return };
     let mut shell = Command::new("sh");
-    shell.args(["-c", "while :; do sleep 0.1 & done"]).stdin(Stdio::null()).process_group(0);
+    // So many at a time, and no more: on a slow machine they would only accumulate.
+    let forks = "while :; do for n in 1 2 3 4 5 6 7 8 9 10; do sleep 0.02 & done; wait; done";
+    shell.args(["-c", forks]).stdin(Stdio::null()).process_group(0);
     let mut forker = shell.spawn().unwrap();
     let pid = forker.id() as i32;
     let every = sched::affinity(pid).unwrap();
     let cpu = sched::cpus(&every).last().unwrap();
     let adopted = adopt_thread(&journal, pid, pid, cpu).unwrap();
-    let (end, mut seen, mut escaped) = (Instant::now() + Duration::from_secs(2), 0, Vec::new());
-    while Instant::now() < end && escaped.is_empty() {
+    let (begin, mut seen, mut escaped) = (Instant::now(), 0, Vec::new());
+    let lasts = |seconds| begin.elapsed() < Duration::from_secs(seconds);
+    while (lasts(2) || lasts(30) && seen == 0) && escaped.is_empty() {
         for _ in 0..200 {
             adopted.set_level(1);
             adopted.park();
