@@ -6,17 +6,27 @@
 //! been done". A killed process needs no fsync: what was written to the page cache stays. A torn
 //! line (a full disk) is skipped by the reader, and its change was never made because its write was
 //! seen to fail.
+//!
+//! A journal whose process lives for long is shortened: a `Snapshot` says what the lines before a
+//! place amount to, and the memory of these is given back, as a hole in the file. Others may write
+//! between the reading and the snapshot, whose lines stay, and the process may be killed before the
+//! hole is there: either way a reader finds the same.
+
+mod contents;
+
+pub(crate) use contents::Contents;
 
 use crate::proc::{self, Identity};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::sched;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FallocateFlags, Mode, OFlags};
 use rustix::io::retry_on_intr;
 use serde::{Deserialize, Serialize};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::Arc;
 
 /// What the processes of a cgroup are to us, which decides how they end.
@@ -137,6 +147,20 @@ pub(crate) enum Entry {
     },
     /// The owner parks none of its commands: another process may adopt them.
     ParkedElsewhere,
+    /// What all lines before this place in the file, bytes, amount to.
+    Snapshot {
+        covers: u64,
+        /// [`Contents::started`].
+        started: bool,
+        entries: Vec<Entry>,
+    },
+}
+
+impl Entry {
+    /// What begins by it is made at leisure, and there is time to shorten the journal.
+    fn is_at_leisure(&self) -> bool {
+        matches!(self, Entry::Adopted { .. } | Entry::AdoptedThread { .. } | Entry::Child { .. })
+    }
 }
 
 /// The journal of this process. Clones write to the same file.
@@ -152,7 +176,14 @@ struct Inner {
     owner: Identity,
     mark: String,
     guardian: AtomicI32,
+    /// Bytes that this process has written.
+    written: AtomicU64,
+    /// It is shortened when so many are; `u64::MAX`: that is being done.
+    shortened_at: AtomicU64,
 }
+
+/// The least bytes that are written between two snapshots.
+const SHORTENED_AFTER: u64 = 64 << 10;
 
 impl Journal {
     /// Makes the journal of this process in the state directory and writes its first line. Not
@@ -180,8 +211,7 @@ impl Journal {
             )
         })?;
         let mark = format!("{}-{}-{}-{n}", owner.pid, owner.start, proc::pid_namespace());
-        let inner = Inner { file, path, owner, mark: mark.clone(), guardian: AtomicI32::new(0) };
-        let journal = Self { inner: Arc::new(inner) };
+        let journal = Self::of_file(file, path, owner, mark.clone());
         journal.write(&Entry::Owner {
             id: owner,
             boot: proc::boot_id(),
@@ -224,22 +254,57 @@ impl Journal {
 
     /// Writes a line; when this returns an error the change must not be made.
     pub(crate) fn write(&self, entry: &Entry) -> Result<(), Diagnostic> {
-        let failed = |e: std::io::Error| {
+        let failed = |e: io::Error| {
             Diagnostic::refused(
                 format!("cannot write the journal {}", self.inner.path.display()),
                 e,
                 "make room there; nothing was changed that is not written down",
             )
         };
+        self.append(entry).map_err(failed)?;
+        if entry.is_at_leisure() {
+            self.shorten_if_long();
+        }
+        Ok(())
+    }
+
+    /// Appends a line of so many bytes.
+    fn append(&self, entry: &Entry) -> io::Result<u64> {
         // The newline in front ends a line that an earlier, failed write may have torn.
         let mut line = b"\n".to_vec();
-        serde_json::to_writer(&mut line, entry).map_err(|e| failed(e.into()))?;
+        serde_json::to_writer(&mut line, entry)?;
         line.push(b'\n');
-        match retry_on_intr(|| rustix::io::write(&self.inner.file, &line)) {
-            Ok(n) if n == line.len() => Ok(()),
-            Ok(_) => Err(failed(rustix::io::Errno::NOSPC.into())),
-            Err(e) => Err(failed(e.into())),
+        if retry_on_intr(|| rustix::io::write(&self.inner.file, &line))? != line.len() {
+            return Err(rustix::io::Errno::NOSPC.into());
         }
+        let length = line.len() as u64;
+        self.inner.written.fetch_add(length, Ordering::Relaxed);
+        Ok(length)
+    }
+
+    /// Replaces lines by what they amount to, where that is much less. The costs are those of one
+    /// reading in as many bytes as two readings have.
+    fn shorten_if_long(&self) {
+        let Inner { written, shortened_at, .. } = &*self.inner;
+        if written.load(Ordering::Relaxed) < shortened_at.load(Ordering::Relaxed) {
+            return;
+        }
+        if shortened_at.swap(u64::MAX, Ordering::Relaxed) == u64::MAX {
+            return;
+        }
+        let length = self.shorten().unwrap_or(0);
+        let next = written.load(Ordering::Relaxed) + (2 * length).max(SHORTENED_AFTER);
+        shortened_at.store(next, Ordering::Relaxed);
+    }
+
+    /// The same; the length of the snapshot, bytes. Where it fails, the lines are there still.
+    fn shorten(&self) -> io::Result<u64> {
+        let (contents, covers) = Contents::up_to_now(self.as_fd());
+        let length = self.append(&contents.snapshot(covers))?;
+        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // A file system without holes keeps the lines.
+        let _ = rustix::fs::fallocate(&self.inner.file, hole, 0, covers);
+        Ok(length)
     }
 
     /// Opens the journal of another process.
@@ -253,90 +318,20 @@ impl Journal {
         let file = rustix::fs::open(path, flags, Mode::empty()).ok()?;
         let contents = Contents::of(file.as_fd());
         let owner = contents.owner.as_ref().map_or(Identity { pid: 0, start: 0 }, |o| o.0);
-        let (path, mark) = (path.to_owned(), contents.mark.clone());
-        let inner = Inner { file, path, owner, mark, guardian: AtomicI32::new(0) };
-        Some((Self { inner: Arc::new(inner) }, contents))
+        Some((Self::of_file(file, path.to_owned(), owner, contents.mark.clone()), contents))
+    }
+
+    fn of_file(file: OwnedFd, path: PathBuf, owner: Identity, mark: String) -> Self {
+        let (guardian, written) = (AtomicI32::new(0), AtomicU64::new(0));
+        let shortened_at = AtomicU64::new(SHORTENED_AFTER);
+        let inner = Inner { file, path, owner, mark, guardian, written, shortened_at };
+        Self { inner: Arc::new(inner) }
     }
 }
 
 impl AsFd for Journal {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.inner.file.as_fd()
-    }
-}
-
-/// Everything that a journal says, with what was undone in good order already taken out.
-#[derive(Debug, Default)]
-pub(crate) struct Contents {
-    /// Identity, boot, pid namespace, command line, since.
-    pub owner: Option<(Identity, String, u64, String, String)>,
-    /// See [`Journal::mark`].
-    pub mark: String,
-    pub guardian: Option<Identity>,
-    pub groups: Vec<(PathBuf, Purpose)>,
-    pub adopted: Vec<ProcessRecord>,
-    pub joined: Vec<(Identity, i32)>,
-    pub adopted_threads: Vec<AdoptedThreadRecord>,
-    pub children: Vec<Identity>,
-    /// A command was started, whether it has ended or not: its descendants may still run.
-    pub started: bool,
-    pub stopping: Vec<Identity>,
-    /// Another process may adopt the children.
-    pub parked_elsewhere: bool,
-}
-
-impl Contents {
-    pub fn of(file: BorrowedFd<'_>) -> Self {
-        let mut bytes = Vec::new();
-        let mut chunk = [0u8; 8192];
-        while let Ok(n @ 1..) =
-            retry_on_intr(|| rustix::io::pread(file, &mut chunk, bytes.len() as u64))
-        {
-            bytes.extend_from_slice(&chunk[..n]);
-        }
-        Self::parse(&bytes)
-    }
-
-    pub fn parse(bytes: &[u8]) -> Self {
-        let mut c = Self::default();
-        for line in bytes.split(|b| *b == b'\n') {
-            // Blank and torn lines do not parse, and their changes were not made.
-            if let Ok(entry) = serde_json::from_slice(line) {
-                c.take(entry);
-            }
-        }
-        c
-    }
-
-    fn take(&mut self, entry: Entry) {
-        match entry {
-            Entry::Owner { id, boot, pidns, command, since, mark } => {
-                self.owner = Some((id, boot, pidns, command, since));
-                self.mark = mark;
-            }
-            Entry::Guardian { id } => self.guardian = Some(id),
-            Entry::Group { path, purpose } => self.groups.push((path, purpose)),
-            Entry::GroupGone { path } => self.groups.retain(|g| g.0 != path),
-            Entry::Adopted { process } => self.adopted.push(process),
-            Entry::Joined { id, like } => self.joined.push((id, like)),
-            Entry::GivenBack { id } => {
-                self.adopted.retain(|p| p.id != id);
-                self.joined.retain(|j| j.0 != id);
-                self.stopping.retain(|s| *s != id);
-            }
-            Entry::AdoptedThread { thread } => self.adopted_threads.push(thread),
-            Entry::ThreadGivenBack { id } => self.adopted_threads.retain(|t| t.id() != id),
-            Entry::Child { id } => {
-                self.started = true;
-                self.children.push(id);
-            }
-            Entry::ChildGone { id } => {
-                self.children.retain(|c| *c != id);
-                self.stopping.retain(|s| *s != id);
-            }
-            Entry::Stopping { id } => self.stopping.push(id),
-            Entry::ParkedElsewhere => self.parked_elsewhere = true,
-        }
     }
 }
 
@@ -385,37 +380,4 @@ pub(crate) fn is_ours_alone(path: &Path) -> bool {
             && m.uid() == rustix::process::geteuid().as_raw()
             && (m.mode() & 0o022 == 0 || m.mode() & 0o1000 != 0)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_torn_last_line_is_skipped_and_the_rest_kept() {
-        let id = Identity { pid: 7, start: 9 };
-        let mut bytes = serde_json::to_vec(&Entry::Child { id }).unwrap();
-        bytes.extend_from_slice(b"\n\n{\"what\":\"child\",\"id\":{\"pid\":8,\"st");
-        assert_eq!(Contents::parse(&bytes).children, [id]);
-    }
-
-    #[test]
-    fn what_was_given_back_is_not_given_back_twice() {
-        let id = Identity { pid: 7, start: 9 };
-        let process = ProcessRecord {
-            id,
-            cgroup: PathBuf::new(),
-            group: PathBuf::new(),
-            at: 0,
-            stopped: false,
-            threads: Vec::new(),
-        };
-        let lines = [Entry::Adopted { process }, Entry::Stopping { id }, Entry::GivenBack { id }];
-        let bytes: Vec<u8> = lines
-            .iter()
-            .flat_map(|e| [serde_json::to_vec(e).unwrap(), b"\n".to_vec()].concat())
-            .collect();
-        let c = Contents::parse(&bytes);
-        assert!(c.adopted.is_empty() && c.stopping.is_empty());
-    }
 }
