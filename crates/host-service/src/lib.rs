@@ -14,6 +14,7 @@
 mod accept;
 mod own_threads;
 mod programs;
+mod renewal;
 mod request;
 mod suspension;
 mod thread;
@@ -31,9 +32,11 @@ use punctual_process::Commands;
 use punctual_service::{ReservationChange, ServiceClient, TaskEvent};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{TaskChange, TaskSet, TaskSpec};
-use punctual_trace::{RunEvent, TaskEnd};
+use punctual_trace::{Period, RunEvent, TaskEnd};
 
 use crate::own_threads::OwnThread;
+use crate::renewal::Renewal;
+use crate::suspension::CurrentReservation;
 use crate::thread::{lock, SharedClient};
 
 /// A set of reservations. Dropped, it releases them and ends its commands.
@@ -54,13 +57,22 @@ struct ReservedTask {
     index: u32,
     name: String,
     body: TaskBody,
+    reservation: Arc<CurrentReservation>,
+    /// The number of the first release of this reservation.
+    first: u64,
+    /// The number after that of the last period that was reported.
+    next: u64,
     /// The reservation has ended, so.
     ended: Option<TaskEnd>,
+    /// Why it was refused, until that is reported.
+    cause: Option<String>,
 }
 
 impl ReservedTask {
-    fn new(index: u32, spec: &TaskSpec, body: TaskBody) -> ReservedTask {
-        ReservedTask { index, name: spec.name.clone(), body, ended: None }
+    fn new(index: u32, spec: &TaskSpec, body: TaskBody, id: u64) -> ReservedTask {
+        let (name, reservation) = (spec.name.clone(), CurrentReservation::new(id));
+        let (first, next, ended, cause) = (0, 0, None, None);
+        ReservedTask { index, name, body, reservation, first, next, ended, cause }
     }
 }
 
@@ -69,8 +81,8 @@ enum TaskBody {
     Command(usize),
     /// A process, or a thread of one, that ran before.
     Adopted,
-    /// A thread of this program.
-    Own(Arc<ServiceEntry>),
+    /// A thread of this program, and how it is reserved for again.
+    Own(Arc<ServiceEntry>, Box<Renewal>),
 }
 
 /// How a run by the service ended.
@@ -145,29 +157,33 @@ impl ServiceHost {
         }
         let replaced = self.commands.as_mut().and_then(Commands::replace_dead_guardian);
         replaced.into_iter().for_each(|what| sink(RunEvent::Warning(what)));
+        self.renew();
         self.report_ends(sink);
         Ok(())
     }
 
     fn follow(&mut self, event: TaskEvent, sink: &mut dyn FnMut(RunEvent)) {
         let Some(task) = self.tasks.get_mut(&event.id) else { return };
-        if let Some(period) = event.period {
-            sink(period.period(task.index).into());
+        if let Some(report) = event.period {
+            let period = report.period(task.index);
+            let number = task.first + period.number;
+            task.next = number + 1;
+            sink(Period { number, ..period }.into());
         }
         if let Some(count) = event.unreported {
             sink(RunEvent::Unreported { task: task.index, count });
         }
-        if let Some(cause) = event.cause {
-            sink(RunEvent::Warning(format!(
-                "task {:?}: its reservation has ended: {cause}",
-                task.name
-            )));
-        }
+        task.cause = event.cause.or(task.cause.take());
         task.ended = event.ended.map(|how| match how.as_str() {
             "released" => TaskEnd::Stopped,
             "refused" => TaskEnd::Refused,
             _ => TaskEnd::Gone,
         });
+        if let (TaskBody::Own(entry, _), Some(TaskEnd::Stopped | TaskEnd::Gone)) =
+            (&task.body, &task.ended)
+        {
+            entry.set_over();
+        }
     }
 
     /// Reports tasks whose reservations have ended: a command with its exit status, a thread of
@@ -185,12 +201,21 @@ impl ServiceHost {
                         _ => ended,
                     }
                 }
-                TaskBody::Own(entry) if ended != TaskEnd::Refused => match entry.how() {
-                    Some(how) => how,
-                    None => return true,
-                },
-                TaskBody::Own(_) | TaskBody::Adopted => ended,
+                // One that was refused may be reserved for again.
+                TaskBody::Own(entry, _) if ended != TaskEnd::Refused || !entry.is_over() => {
+                    match entry.how() {
+                        Some(how) => how,
+                        None => return true,
+                    }
+                }
+                TaskBody::Own(..) | TaskBody::Adopted => ended,
             };
+            if let Some(cause) = task.cause.take() {
+                sink(RunEvent::Warning(format!(
+                    "task {:?}: its reservation has ended: {cause}",
+                    task.name
+                )));
+            }
             sink(RunEvent::Ended { task: task.index, how });
             false
         });
@@ -212,7 +237,12 @@ impl ServiceHost {
         let Some(id) = self.reservation(index) else { return Ok(()) };
         let change =
             ReservationChange { period_ns: period, budget_ns: budget, deadline_ns: deadline };
-        self.with_client(|client| client.change(id, &change))
+        self.with_client(|client| client.change(id, &change))?;
+        if let Some(TaskBody::Own(_, renewal)) = self.tasks.get_mut(&id).map(|task| &mut task.body)
+        {
+            renewal.change(&change);
+        }
+        Ok(())
     }
 
     /// What suspends and resumes a task.
@@ -221,8 +251,9 @@ impl ServiceHost {
     /// It has ended.
     pub fn suspension(&self, index: u32) -> Result<ServiceSuspension, Diagnostic> {
         let ended = || Diagnostic::usage("the task has ended", "suspend another one");
-        let reservation = self.reservation(index).ok_or_else(ended)?;
-        Ok(ServiceSuspension { client: self.client.clone(), reservation })
+        let task = self.tasks.values().find(|task| task.index == index).ok_or_else(ended)?;
+        let (client, reservation) = (self.client.clone(), task.reservation.clone());
+        Ok(ServiceSuspension { client, reservation })
     }
 
     /// Requests the end of a task: a command is killed, a process restored; a thread of this
@@ -232,11 +263,18 @@ impl ServiceHost {
     /// The service has ended.
     pub fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
         let Some(id) = self.reservation(index) else { return Ok(()) };
-        match self.tasks.get(&id).map(|task| &task.body) {
-            Some(command @ TaskBody::Command(_)) => self.kill([command].into_iter()),
-            // A thread may have released it meanwhile.
-            Some(TaskBody::Own(entry)) if entry.how().is_some() => {}
-            _ => self.with_client(|client| client.release(id))?,
+        let Some(task) = self.tasks.get(&id) else { return Ok(()) };
+        match &task.body {
+            command @ TaskBody::Command(_) => self.kill([command].into_iter()),
+            // A thread may have released it meanwhile, or wait for another one.
+            TaskBody::Own(entry, _) if entry.how().is_some() || task.ended.is_some() => {
+                entry.set_over();
+            }
+            TaskBody::Own(entry, _) => {
+                self.with_client(|client| client.release(id))?;
+                entry.set_over();
+            }
+            TaskBody::Adopted => self.with_client(|client| client.release(id))?,
         }
         Ok(())
     }

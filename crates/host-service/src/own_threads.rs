@@ -9,6 +9,7 @@ use punctual_diagnostic::Diagnostic;
 use punctual_taskset::TaskSpec;
 use punctual_trace::{RunEvent, TaskEnd};
 
+use crate::renewal::Renewal;
 use crate::request::request;
 use crate::thread::{lock, ServiceEntry, ServiceThread};
 use crate::{ReservedTask, ServiceHost, TaskBody};
@@ -89,16 +90,18 @@ impl ServiceHost {
         let pid = std::process::id() as i32;
         let request = request(&self.set, spec, pid, Some(entry.tid()));
         let reserved = self.with_client(|client| client.reserve_thread(&request))?;
-        let body = TaskBody::Own(entry.clone());
-        self.tasks.insert(reserved.info().id, ReservedTask::new(index, spec, body));
-        entry.pass(reserved);
+        let id = reserved.info().id;
+        let body = TaskBody::Own(entry.clone(), Renewal::new(request, reserved.info()));
+        let task = ReservedTask::new(index, spec, body, id);
+        entry.pass(reserved, &task.reservation);
+        self.tasks.insert(id, task);
         Ok(())
     }
 
     /// Closes the connection, waits for the threads of this program, and reports their ends.
     pub(crate) fn end_threads(&mut self, sink: &mut dyn FnMut(RunEvent)) {
         let own = |task: &ReservedTask| match &task.body {
-            TaskBody::Own(entry) => Some(entry.clone()),
+            TaskBody::Own(entry, _) => Some(entry.clone()),
             _ => None,
         };
         self.tasks.values().filter_map(own).for_each(|entry| entry.set_over());

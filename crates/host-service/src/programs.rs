@@ -59,7 +59,7 @@ impl ServiceHost {
         });
         let reserved = reserved.inspect_err(|_| self.kill(bodies.iter().map(|(.., body)| body)))?;
         for (info, (index, spec, body)) in reserved.iter().zip(bodies) {
-            self.tasks.insert(info.id, ReservedTask::new(index, spec, body));
+            self.tasks.insert(info.id, ReservedTask::new(index, spec, body, info.id));
         }
         Ok(())
     }

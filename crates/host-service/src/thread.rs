@@ -4,14 +4,24 @@
 //!  host:   prepare_entry ────────> add_entered: Reserve(tid) ──────┐
 //!  thread:            └──> enter                await_first_release ┴─> its jobs ─> drop
 //! ```
+//!
+//! When the service is replaced by another process, the reservation ends, because its page is
+//! sealed. The host reserves again, and the thread finds that where it waits for its release; in
+//! between it is an ordinary one.
 
-use std::cell::{Cell, OnceCell, RefCell};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use punctual_service::{PageRelease, ReservedThread, ServiceClient};
 use punctual_sys::sched::thread_id;
 use punctual_trace::TaskEnd;
+
+use crate::suspension::CurrentReservation;
+
+/// How long a thread whose reservation has ended waits for another one, or for the end of the run.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The connection of a host; `None` once it is closed.
 pub(crate) type SharedClient = Arc<Mutex<Option<ServiceClient>>>;
@@ -30,8 +40,11 @@ pub fn is_service_thread() -> bool {
 #[derive(Debug)]
 pub struct ServiceEntry {
     tid: AtomicI32,
-    /// On its way to the thread.
-    reserved: Mutex<Option<ReservedThread>>,
+    /// On its way to the thread, with the number of its first release.
+    reserved: Mutex<Option<(ReservedThread, u64)>>,
+    reservation: OnceLock<Arc<CurrentReservation>>,
+    /// Of the release that a wait returned last.
+    number: AtomicU64,
     /// Nothing is guaranteed any more: the run is over, or the service has ended.
     over: AtomicBool,
     /// How it ended, once its reservation is released.
@@ -44,6 +57,8 @@ impl ServiceEntry {
         Arc::new(ServiceEntry {
             tid: AtomicI32::new(0),
             reserved: Mutex::new(None),
+            reservation: OnceLock::new(),
+            number: AtomicU64::new(0),
             over: AtomicBool::new(false),
             how: OnceLock::new(),
             client: client.clone(),
@@ -57,7 +72,8 @@ impl ServiceEntry {
         IS_TASK.set(true);
         ServiceThread {
             entry: self.clone(),
-            reserved: OnceCell::new(),
+            reserved: RefCell::new(None),
+            first: Cell::new(0),
             end: RefCell::new(TaskEnd::Returned),
         }
     }
@@ -67,9 +83,25 @@ impl ServiceEntry {
         self.tid.load(Relaxed)
     }
 
-    /// The reservation is made.
-    pub(crate) fn pass(&self, reserved: ReservedThread) {
-        *lock(&self.reserved) = Some(reserved);
+    /// The first reservation is made.
+    pub(crate) fn pass(&self, reserved: ReservedThread, reservation: &Arc<CurrentReservation>) {
+        let _ = self.reservation.set(reservation.clone());
+        self.pass_again(reserved, 0);
+    }
+
+    /// Another one is made, whose releases are numbered from `first` on.
+    pub(crate) fn pass_again(&self, reserved: ReservedThread, first: u64) {
+        *lock(&self.reserved) = Some((reserved, first));
+    }
+
+    /// The number of the release that the thread waited for last.
+    pub(crate) fn number(&self) -> u64 {
+        self.number.load(Relaxed)
+    }
+
+    /// Nothing is guaranteed any more, or the thread has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Relaxed) || self.how.get().is_some()
     }
 
     /// Nothing is guaranteed any more.
@@ -91,41 +123,70 @@ impl ServiceEntry {
 pub struct ServiceThread {
     entry: Arc<ServiceEntry>,
     /// Missing until the host has reserved.
-    reserved: OnceCell<ReservedThread>,
+    reserved: RefCell<Option<ReservedThread>>,
+    /// The number of its first release.
+    first: Cell<u64>,
     end: RefCell<TaskEnd>,
 }
 
 impl ServiceThread {
     /// Waits for the first release. The host has reserved.
     pub fn await_first_release(&self) {
-        if let Some(reserved) = lock(&self.entry.reserved).take() {
-            let _ = self.reserved.set(reserved);
-        }
+        let _ = self.take_reservation();
         let _ = self.wait_period();
     }
 
+    /// Takes the reservation that is on its way; whether there was one.
+    fn take_reservation(&self) -> bool {
+        let Some((reserved, first)) = lock(&self.entry.reserved).take() else { return false };
+        *self.reserved.borrow_mut() = Some(reserved);
+        self.first.set(first);
+        true
+    }
+
     /// The job is done: waits for the next release
-    /// ([`ReservedThread::wait_period`](punctual_service::ReservedThread::wait_period)). `None`
-    /// when the run, the reservation or the service has ended.
+    /// ([`ReservedThread::wait_period`](punctual_service::ReservedThread::wait_period)), after
+    /// which a thread may have another reservation, by another process of the service. `None` when
+    /// the run, the reservation or the service has ended.
     pub fn wait_period(&self) -> Option<PageRelease> {
-        let released = match self.is_over() {
-            true => None,
-            false => self.reserved.get().and_then(ReservedThread::wait_period),
-        };
-        if released.is_none() {
-            self.entry.set_over();
+        while !self.is_over() {
+            let released = self.reserved.borrow().as_ref()?.wait_period();
+            if let Some(released) = released {
+                let released = self.numbered(released);
+                self.entry.number.store(released.number, Relaxed);
+                return Some(released);
+            }
+            if !self.await_reservation() {
+                self.entry.set_over();
+            }
         }
-        released
+        None
+    }
+
+    /// Waits until the host has reserved again; false: it does not.
+    fn await_reservation(&self) -> bool {
+        let until = Instant::now() + PATIENCE;
+        while !self.is_over() && Instant::now() < until {
+            if self.take_reservation() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
+    }
+
+    fn numbered(&self, release: PageRelease) -> PageRelease {
+        PageRelease { number: self.first.get() + release.number, ..release }
     }
 
     /// The job is done, and the task suspended: as [`wait_period`](ServiceThread::wait_period), and
     /// returns only when it was resumed as often as it was suspended. Waits for an answer of the
     /// service first.
     pub fn suspend(&self) -> Option<PageRelease> {
-        if let (Some(reserved), false) = (self.reserved.get(), self.is_over()) {
+        if let (Some(reservation), false) = (self.entry.reservation.get(), self.is_over()) {
             if let Some(client) = lock(&self.entry.client).as_mut() {
                 // Where it cannot be suspended, it waits for its next release.
-                let _ = client.suspend(reserved.info().id);
+                let _ = reservation.suspend(client);
             }
         }
         self.wait_period()
@@ -134,19 +195,20 @@ impl ServiceThread {
     /// The release on whose budget the thread executes; `lost` is what no wait has returned yet.
     #[must_use]
     pub fn current(&self) -> PageRelease {
-        self.reserved.get().map_or_else(PageRelease::default, ReservedThread::current)
+        let reserved = self.reserved.borrow();
+        self.numbered(reserved.as_ref().map_or_else(PageRelease::default, ReservedThread::current))
     }
 
     /// The remaining budget of this release, ns of execution.
     #[must_use]
     pub fn remaining_budget(&self) -> u64 {
-        self.reserved.get().map_or(0, ReservedThread::remaining_budget)
+        self.reserved.borrow().as_ref().map_or(0, ReservedThread::remaining_budget)
     }
 
     /// The run, the reservation or the service has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.entry.over.load(Relaxed) || self.reserved.get().is_none_or(ReservedThread::is_over)
+        self.entry.is_over()
     }
 
     /// Its end, to be reported once this is dropped; else it returned.
@@ -157,12 +219,14 @@ impl ServiceThread {
 
 impl Drop for ServiceThread {
     fn drop(&mut self) {
-        let reserved = self.reserved.take().or_else(|| lock(&self.entry.reserved).take());
-        if let Some(reserved) = reserved.filter(|reserved| !reserved.is_over()) {
-            if let Some(client) = lock(&self.entry.client).as_mut() {
-                // A service that has ended has released it.
-                let _ = client.release(reserved.info().id);
-            }
+        // The host reserves no more from here on.
+        self.entry.set_over();
+        if let Some(client) = lock(&self.entry.client).as_mut() {
+            // What is on its way is the latest.
+            let _ = self.take_reservation();
+            let reserved = self.reserved.take().filter(|reserved| !reserved.is_over());
+            // A service that has ended has released it.
+            let _ = reserved.map(|reserved| client.release(reserved.info().id));
         }
         IS_TASK.set(false);
         let _ = self.entry.how.set(self.end.replace(TaskEnd::Returned));

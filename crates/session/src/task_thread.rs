@@ -119,7 +119,7 @@ impl ThreadEntry {
     pub fn enter(&self) -> io::Result<EnteredThread> {
         match self {
             ThreadEntry::User(entry) => entry.enter().map(EnteredThread::User),
-            ThreadEntry::Service(entry) => Ok(EnteredThread::Service(entry.enter())),
+            ThreadEntry::Service(entry) => Ok(EnteredThread::Service(Box::new(entry.enter()))),
         }
     }
 
@@ -143,7 +143,7 @@ pub enum EnteredThread {
     /// Of the user host in this process.
     User(ThreadTask),
     /// Of the service.
-    Service(ServiceThread),
+    Service(Box<ServiceThread>),
 }
 
 impl EnteredThread {

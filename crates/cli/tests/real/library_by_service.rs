@@ -91,10 +91,12 @@ fn tasks_end_with_the_service_and_their_threads_continue() {
 }
 
 #[test]
-fn threads_end_with_the_reason_when_the_service_is_replaced_and_others_follow() {
+fn threads_are_reserved_for_again_when_the_service_is_replaced() {
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let mut service = Service::start(cpu.0);
     let program = start(UNPRIVILEGED, "replaced", &service, cpu.0);
+    await_ready(&program);
+    // One of them is suspended.
     await_ready(&program);
     service.replace();
     program.assert_success();

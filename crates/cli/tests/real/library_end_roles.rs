@@ -2,14 +2,14 @@
 //! in its place.
 
 use std::sync::mpsc::{channel, Receiver};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ::punctual::{Error, RunEvent, Running, TaskEnd, TaskHandle};
 use punctual_test_support::execute_briefly;
 
 use super::{
-    await_event, by_service, is_ordinary, observed, patiently, start, wait_until_over, warning,
-    LIFE, MS,
+    await_event, by_service, host_of_service, is_ordinary, observed, patiently, start,
+    wait_until_over, warning, LIFE, MS,
 };
 
 /// Two tasks until they are over: one that waits, and one that looks whether it is over.
@@ -83,18 +83,46 @@ pub fn ends(cpu: u32) {
     assert!(error.cause.contains("punctuald has ended"), "{error}");
 }
 
+/// Threads have reservations again, with the numbers of their releases, their values and their
+/// suspensions.
 pub fn replaced(cpu: u32) {
     let two = TwoThreads::start(cpu);
-    for handle in &two.handles {
-        assert_eq!(handle.wait(), TaskEnd::Refused);
+    let [waits, looks] = &two.handles;
+    waits.set_budget(MS * 3 / 2).expect("it fits");
+    let suspends = host_of_service() == "user";
+    if suspends {
+        waits.suspend().expect("it executes");
     }
-    await_event(&two.events, |event| warning(event, "its reservation has ended"));
-    two.await_return();
+    std::fs::write(ready_file(std::process::id()), "").expect("it is written");
+    // The last period that is reported by the older process, and the first by the other one.
+    let mut last = 0;
+    let mut assigned = 0;
+    let mut is_next = |event: &RunEvent| match event {
+        RunEvent::Period { task, period } if &**task == "waits" => {
+            let gap = period.number > last + 1;
+            assert!(period.number > last || last == 0, "{period:?} after {last}");
+            (last, assigned) = (period.number, period.assigned);
+            gap
+        }
+        _ => false,
+    };
+    let end = Instant::now() + LIFE / 2;
+    while !is_next(&two.events.recv_timeout(LIFE / 2).expect("it runs")) {
+        assert!(Instant::now() < end, "it has a reservation again");
+    }
+    assert_eq!(Duration::from_nanos(assigned), MS * 3 / 2);
+    if suspends {
+        waits.resume().expect("it is suspended still");
+        assert_eq!(waits.resume().expect_err("no more").errno, Some(libc::EALREADY));
+    }
+    assert!(!looks.is_finished() && !waits.is_finished());
     // The connection has another process at its other end.
     let again = patiently(|| {
-        let again = two.running.task("again").period(10 * MS).budget(MS);
+        let again = two.running.task("again").period(20 * MS).budget(MS);
         again.spawn(|task| task.wait_period().is_some())
     });
     assert_eq!(again.join(), Ok(true));
+    two.handles.iter().for_each(|handle| handle.stop().expect("it runs"));
+    two.await_return();
     assert!(two.running.stop().expect("it runs").problems.is_empty());
 }

@@ -185,7 +185,8 @@ mod tests {
         let version = u64::from(VERSION);
         assert!(check_successor(&user(0), version).is_ok());
         let refused = check_successor(&user(0), version + 1).expect_err("another version");
-        assert!(refused.diagnostic().cause.contains("not by version 2"));
+        let cause = refused.diagnostic().cause;
+        assert!(cause.contains(&format!("not by version {}", version + 1)), "{cause}");
         let refused = check_successor(&user(1000), version);
         assert!(matches!(refused, Err(ServiceError::NotPermitted { .. })), "{refused:?}");
     }

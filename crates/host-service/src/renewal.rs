@@ -1,0 +1,92 @@
+//! Reservations of threads of this program that end when the service is replaced: each is made
+//! again, by the process that has taken over. The thread finds it where it waits (`thread.rs`).
+
+use std::time::{Duration, Instant};
+
+use punctual_service::{ReservationChange, ReservationInfo, TaskRequest};
+use punctual_trace::TaskEnd;
+
+use crate::thread::lock;
+use crate::{ServiceHost, TaskBody};
+
+/// How long refusals may pass: the dispatcher of the older process may still have the CPU.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How a thread is reserved for again.
+#[derive(Debug)]
+pub(crate) struct Renewal {
+    request: TaskRequest,
+    /// Period, budget and deadline, ns, which a role may have.
+    values: [u64; 3],
+    /// The number of the first release of the last reservation: where no release has followed, it
+    /// is not made again.
+    since: Option<u64>,
+    /// Refusals are final from here on.
+    until: Option<Instant>,
+}
+
+impl Renewal {
+    /// Of a request that was answered so.
+    pub fn new(request: TaskRequest, info: &ReservationInfo) -> Box<Renewal> {
+        // The first release was then.
+        let request = TaskRequest { offset_ns: None, ..request };
+        let values = [info.period_ns, info.budget_ns, info.deadline_ns];
+        Box::new(Renewal { request, values, since: None, until: None })
+    }
+
+    /// The reservation has other values.
+    pub fn change(&mut self, change: &ReservationChange) {
+        let [period, budget, deadline] = self.values;
+        let follows = |to| if deadline == period { to } else { deadline };
+        let period = change.period_ns.unwrap_or(period);
+        let budget = change.budget_ns.unwrap_or(budget);
+        let deadline = change.deadline_ns.unwrap_or_else(|| follows(period));
+        self.values = [period, budget, deadline];
+        let [period_ns, budget_ns, deadline_ns] = self.values.map(Some);
+        let request = self.request.clone();
+        self.request = TaskRequest { role: None, period_ns, budget_ns, deadline_ns, ..request };
+    }
+}
+
+impl ServiceHost {
+    /// Reserves again for threads whose reservations were refused by another process of the
+    /// service, as their older ones were.
+    pub(crate) fn renew(&mut self) {
+        let refused = self.tasks.iter().filter(|(_, task)| task.ended == Some(TaskEnd::Refused));
+        for id in refused.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.renew_one(id);
+        }
+    }
+
+    fn renew_one(&mut self, id: u64) {
+        let Some(task) = self.tasks.get_mut(&id) else { return };
+        let TaskBody::Own(entry, renewal) = &mut task.body else { return };
+        let mut client = lock(&self.client);
+        let Some(client) = client.as_mut().filter(|_| !entry.is_over()) else { return };
+        if renewal.since.is_some_and(|first| task.next <= first) {
+            return entry.set_over();
+        }
+        let until = *renewal.until.get_or_insert_with(|| Instant::now() + PATIENCE);
+        let renewed = client.reserve_thread(&renewal.request).and_then(|reserved| {
+            task.reservation.set(reserved.info().id, client)?;
+            Ok(reserved)
+        });
+        match renewed {
+            Ok(reserved) => {
+                // One may have been released that was not reported.
+                let first = (task.next + 1).max(entry.number() + 1);
+                (renewal.since, renewal.until) = (Some(first), None);
+                (task.first, task.ended, task.cause) = (first, None, None);
+                let renewed = reserved.info().id;
+                entry.pass_again(reserved, first);
+                let task = self.tasks.remove(&id);
+                self.tasks.extend(task.map(|task| (renewed, task)));
+            }
+            Err(refusal) if Instant::now() >= until => {
+                task.cause = Some(refusal.cause);
+                entry.set_over();
+            }
+            Err(_) => {}
+        }
+    }
+}
