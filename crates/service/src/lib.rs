@@ -134,6 +134,6 @@ mod tests {
             assert_eq!(serde_json::to_value(&parsed).expect("plain data"), refusal);
             count += 1;
         }
-        assert_eq!(count, 4);
+        assert_eq!(count, 5);
     }
 }
