@@ -5,7 +5,7 @@ use std::sync::mpsc::{channel, Receiver};
 use std::time::{Duration, Instant};
 
 use ::punctual::{Error, RunEvent, Running, TaskEnd, TaskHandle};
-use punctual_test_support::execute_briefly;
+use punctual_test_support::{comes_true, execute_briefly};
 
 use super::{
     await_event, by_service, host_of_service, is_ordinary, observed, patiently, start,
@@ -93,7 +93,10 @@ pub fn replaced(cpu: u32) {
     if suspends {
         waits.suspend().expect("it executes");
     }
-    std::fs::write(ready_file(std::process::id()), "").expect("it is written");
+    // The test has seen that both begin: this is another thing to see.
+    let ready = ready_file(std::process::id());
+    assert!(comes_true(|| !std::path::Path::new(&ready).exists()));
+    std::fs::write(ready, "").expect("it is written");
     // The last period that is reported by the older process, and the first by the other one.
     let mut last = 0;
     let mut assigned = 0;
