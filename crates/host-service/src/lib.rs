@@ -235,12 +235,12 @@ impl ServiceHost {
             ));
         }
         let Some(id) = self.reservation(index) else { return Ok(()) };
-        let change =
+        let values =
             ReservationChange { period_ns: period, budget_ns: budget, deadline_ns: deadline };
-        self.with_client(|client| client.change(id, &change))?;
+        self.with_client(|client| client.change(id, &values))?;
         if let Some(TaskBody::Own(_, renewal)) = self.tasks.get_mut(&id).map(|task| &mut task.body)
         {
-            renewal.change(&change);
+            renewal.change(change);
         }
         Ok(())
     }

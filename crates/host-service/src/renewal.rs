@@ -3,7 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use punctual_service::{ReservationChange, ReservationInfo, TaskRequest};
+use punctual_service::{ReservationInfo, TaskRequest};
+use punctual_taskset::TaskChange;
 use punctual_trace::TaskEnd;
 
 use crate::thread::lock;
@@ -35,13 +36,10 @@ impl Renewal {
     }
 
     /// The reservation has other values.
-    pub fn change(&mut self, change: &ReservationChange) {
+    pub fn change(&mut self, change: &TaskChange) {
         let [period, budget, deadline] = self.values;
-        let follows = |to| if deadline == period { to } else { deadline };
-        let period = change.period_ns.unwrap_or(period);
-        let budget = change.budget_ns.unwrap_or(budget);
-        let deadline = change.deadline_ns.unwrap_or_else(|| follows(period));
-        self.values = [period, budget, deadline];
+        let (period, deadline) = change.times(period, deadline);
+        self.values = [period, change.budget.unwrap_or(budget), deadline];
         let [period_ns, budget_ns, deadline_ns] = self.values.map(Some);
         let request = self.request.clone();
         self.request = TaskRequest { role: None, period_ns, budget_ns, deadline_ns, ..request };
@@ -68,8 +66,11 @@ impl ServiceHost {
         }
         let until = *renewal.until.get_or_insert_with(|| Instant::now() + PATIENCE);
         let renewed = client.reserve_thread(&renewal.request).and_then(|reserved| {
-            task.reservation.set(reserved.info().id, client)?;
-            Ok(reserved)
+            let renewed = reserved.info().id;
+            match task.reservation.set(renewed, client) {
+                Ok(()) => Ok(reserved),
+                Err(refusal) => client.release(renewed).and(Err(refusal)),
+            }
         });
         match renewed {
             Ok(reserved) => {

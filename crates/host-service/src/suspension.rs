@@ -10,7 +10,7 @@ use crate::closed;
 use crate::thread::{lock, SharedClient};
 
 /// The reservation that a task has, which may become another one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CurrentReservation {
     /// By its connection's lock.
     id: AtomicU64,

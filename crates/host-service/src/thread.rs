@@ -118,7 +118,8 @@ impl ServiceEntry {
 /// The task of the service that the calling thread is. Dropping it releases the reservation: the
 /// thread continues as it was before.
 ///
-/// Its methods are real-time safe, but for the drop.
+/// Its methods are real-time safe, but for the drop, [`suspend`](ServiceThread::suspend), and a
+/// wait in which the service is replaced.
 #[derive(Debug)]
 pub struct ServiceThread {
     entry: Arc<ServiceEntry>,

@@ -11,7 +11,8 @@ use crate::Time;
 /// The task of the calling thread, as [`TaskDraft::spawn`](crate::TaskDraft::spawn) passes it to
 /// the closure.
 ///
-/// All calls are real-time safe: they neither allocate nor lock.
+/// All calls are real-time safe: they neither allocate nor lock. By the service,
+/// [`suspend`](Task::suspend) waits for its answer, and so may a wait in which it is replaced.
 ///
 /// On the user host the thread is parked by a signal, the last but one of the real-time signals
 /// (`SIGRTMAX - 1`), whose handler waits. So system calls that the kernel does not restart after

@@ -15,7 +15,8 @@ use punctual_wait_page::PageRelease;
 /// The code of a task that is a thread of this program.
 pub type ThreadBody = Box<dyn FnOnce(TaskThread<'_>) + Send>;
 
-/// The task that the calling thread is. Its methods are real-time safe.
+/// The task that the calling thread is. Its methods are real-time safe, with the exceptions of
+/// [`ServiceThread`].
 #[derive(Clone, Copy)]
 pub enum TaskThread<'a> {
     /// Of the user host in this process.

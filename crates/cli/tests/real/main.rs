@@ -41,6 +41,7 @@ mod self_suspending;
 mod service;
 mod service_attacks;
 mod service_by_role;
+mod service_changes;
 mod service_pages;
 mod service_replacement;
 mod service_restart;
