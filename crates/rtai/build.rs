@@ -1,7 +1,7 @@
 //! Compiles the functions that have to be C.
 
 fn main() {
-    let files = ["src/print.c", "src/stack.c"];
+    let files = ["src/period.c", "src/print.c", "src/stack.c"];
     for file in files {
         println!("cargo::rerun-if-changed={file}");
     }

@@ -11,6 +11,7 @@
 //! message_queue
 //! fifos       of Punctual, by number
 //! task
+//! watchdog    what is done about tasks that overrun their periods
 //! blocking    how the thread of a task waits
 //! current     the task of the calling thread
 //! hard        hard tasks and budgets: threads that are tasks of Punctual
@@ -36,3 +37,4 @@ mod proxy;
 mod rte;
 mod semaphore;
 mod task;
+mod watchdog;

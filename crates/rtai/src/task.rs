@@ -46,6 +46,7 @@ impl Transaction<'_> {
             &slot.queue,
             &slot.owned,
             &slot.period,
+            &slot.overruns,
             &slot.budget,
             &slot.changes,
             &slot.resume_time,
@@ -207,6 +208,7 @@ impl Transaction<'_> {
         let slot = self.task(task);
         self.set_signed(&slot.periodic_resume_time, start);
         self.set_signed(&slot.period, period);
+        self.set(&slot.overruns, 0);
         self.set(&slot.suspend_depth, 0);
         self.set(&slot.state, slot.state.get() & !SUSPENDED);
         if budget != 0 || slot.budget.get() != 0 {

@@ -13,6 +13,7 @@ const MARK: &str = "<!-- The rest is made of the headers: crates/rtai/tests/docs
 const HEADERS: &[&str] = &[
     "rtai_nam2num.h",
     "rtai_lxrt.h",
+    "rtai_wd.h",
     "rtai_sem.h",
     "rtai_msg.h",
     "rtai_mbx.h",

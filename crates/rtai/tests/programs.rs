@@ -91,6 +91,11 @@ fn hard_tasks_have_periods_and_budgets() {
 }
 
 #[test]
+fn the_watchdog_looks_after_tasks_that_overrun() {
+    passes("watchdog.c");
+}
+
+#[test]
 fn a_used_up_budget_is_a_signal_whose_handler_may_wait() {
     passes("budget_signal.c");
 }

@@ -18,6 +18,7 @@ mod shared_memory;
 mod tasks;
 mod threads;
 mod time;
+mod watchdog;
 
 pub use names::{name_of, NAMES_END};
 

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use punctual::ErrorKind;
 
+use super::watchdog::{self, Watched};
 use super::{named_task, Rtime};
 use crate::arena::{Arena, TaskIndex, Transaction};
 use crate::blocking::{self, now};
@@ -118,12 +119,28 @@ fn take_budget(arena: &Arena, task: TaskIndex) -> c_int {
     }
 }
 
+/// As `rt_task_wait_period`, which is in period.c: sets `ends` where the watchdog has ended the
+/// task, and the thread is to follow it.
 #[no_mangle]
-extern "C" fn rt_task_wait_period() -> c_int {
+unsafe extern "C" fn punctual__rtai_wait_period(ends: *mut c_int) -> c_int {
     let Some(CallingTask { arena, task }) = current::calling_task() else { return -libc::EINVAL };
     if let Some(result) = wait_for_budget() {
         return result;
     }
+    match watchdog::watch(arena, task) {
+        Watched::InTime => wait_for_clock(arena, task),
+        Watched::Restarts => rte::TMROVRN,
+        Watched::Ends => {
+            current::leave();
+            // SAFETY: a word of the caller's.
+            unsafe { ends.write(1) };
+            0
+        }
+    }
+}
+
+/// The same of a task without a budget.
+fn wait_for_clock(arena: &Arena, task: TaskIndex) -> c_int {
     let begin = |transaction: &mut Transaction<'_>| transaction.begin_period_wait(task, now());
     blocking::wait(arena, task, begin, |_, outcome| Transaction::end_sleep(outcome))
 }

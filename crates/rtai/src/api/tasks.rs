@@ -122,7 +122,7 @@ fn of_task(
 }
 
 #[no_mangle]
-extern "C" fn rt_task_suspend(task: *mut c_void) -> c_int {
+pub(super) extern "C" fn rt_task_suspend(task: *mut c_void) -> c_int {
     of_task(task, |transaction, task, is_own| transaction.suspend(task, is_own), false)
 }
 
@@ -183,7 +183,8 @@ extern "C" fn rt_task_yield() -> c_int {
     0
 }
 
-fn sleep(until: Rtime, now: Rtime) -> c_int {
+/// Sleeps until then, as a call of the calling task.
+pub(super) fn sleep(until: Rtime, now: Rtime) -> c_int {
     let Some(calling) = current::calling_task() else { return -libc::EINVAL };
     let begin =
         |transaction: &mut Transaction<'_>| transaction.sleep_until(calling.task, until, now);

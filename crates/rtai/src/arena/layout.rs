@@ -57,6 +57,7 @@ pub struct Layout {
     pub undo: UndoLog,
     /// The timer was started, and not stopped.
     pub timer_runs: Word,
+    pub watchdog: WatchdogSettings,
     /// Names that were given to objects without one.
     pub names_given: Word,
     /// When what dead processes left was last looked for, CLOCK_MONOTONIC ns.
@@ -69,6 +70,24 @@ pub struct Layout {
     pub tasks: [TaskSlot; TASKS],
     pub objects: [ObjectSlot; OBJECTS],
     pub heap: Heap,
+}
+
+/// What the watchdog does about tasks without a budget that overrun their periods.
+#[repr(C)]
+pub struct WatchdogSettings {
+    /// WD_*.
+    pub policy: Word,
+    /// A task overruns when it is late by `grace` / `grace_divisor` of its periods.
+    pub grace: Word,
+    pub grace_divisor: Word,
+    /// A task that is late by so many of its first periods is suspended; negative: by none.
+    pub safety: Word,
+    /// Percent of the period.
+    pub slip: Word,
+    /// Percent of the first period.
+    pub stretch: Word,
+    /// With its overrun of this number a task is suspended; negative: with none.
+    pub limit: Word,
 }
 
 /// Memory for messages.
@@ -178,6 +197,9 @@ pub struct TaskSlot {
     pub owned: Word,
     /// ns.
     pub period: Word,
+    /// How often the watchdog found it late, and its period at the first time.
+    pub overruns: Word,
+    pub first_period: Word,
     /// Execution time in each period, ns; 0: it has no reservation of its own.
     pub budget: Word,
     /// Counts changes of what the host of its thread is to know.

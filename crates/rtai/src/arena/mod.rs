@@ -25,7 +25,7 @@ use punctual::fifo::{Name, Namespace};
 use punctual::Error;
 use punctual_ipc::Region;
 
-pub use layout::{ObjectSlot, SlotKind, TaskSlot, Word, OBJECTS, TASKS};
+pub use layout::{ObjectSlot, SlotKind, TaskSlot, WatchdogSettings, Word, OBJECTS, TASKS};
 pub use registry::{Handle, ObjectIndex, Owner, TaskIndex};
 pub use transaction::{BlockedSignals, Transaction};
 
@@ -35,7 +35,7 @@ const NAME: &str = "rtai";
 /// The first bytes of the arena, and of no other memory.
 const MAGIC: u64 = u64::from_le_bytes(*b"PNCTRTAI");
 /// Of the layout, and of what its words mean.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 
 /// The arena of this user, mapped into this process.
 #[derive(Debug)]
@@ -59,6 +59,7 @@ impl Arena {
             for task in &layout.tasks {
                 task.life.init()?;
             }
+            crate::watchdog::init(&layout.watchdog);
             layout.version.store(VERSION);
             layout.size.store(size_of::<Layout>() as u64);
             layout.pid_namespace.store(pid_namespace);
@@ -90,6 +91,11 @@ impl Arena {
     fn layout(&self) -> &Layout {
         // SAFETY: the region has this size, and lives as long as `self`; all of it is atomic.
         unsafe { self.region.base().cast::<Layout>().as_ref() }
+    }
+
+    /// Outside of a transaction only as a hint.
+    pub fn watchdog(&self) -> &WatchdogSettings {
+        &self.layout().watchdog
     }
 
     pub fn task(&self, task: TaskIndex) -> &TaskSlot {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use punctual_sys::futex;
 
-use super::layout::{Layout, Word, CHANGES};
+use super::layout::{Layout, WatchdogSettings, Word, CHANGES};
 use super::{Arena, ObjectIndex, ObjectSlot, TaskIndex, TaskSlot, TASKS};
 
 /// An operation that holds the lock of the arena.
@@ -86,6 +86,10 @@ impl<'a> Transaction<'a> {
     }
 
     /// Whether the timer was started.
+    pub fn watchdog(&self) -> &'a WatchdogSettings {
+        &self.layout().watchdog
+    }
+
     pub fn timer_runs(&self) -> &'a Word {
         &self.layout().timer_runs
     }
