@@ -8,6 +8,8 @@
 #ifndef RTAI_LXRT_H
 #define RTAI_LXRT_H
 
+#include <ctype.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,7 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/types.h>
+#include <time.h>
 
 #include "rtai_nam2num.h"
 #include "rtai_sched.h"
@@ -246,6 +250,14 @@ int rt_is_hard_real_time(RT_TASK *task);
  * Test: hard.c
  */
 void rt_allow_nonroot_hrt(void);
+
+/*
+ * Needs to do nothing: a hard task calls the kernel itself, as SYNC_LINUX_SYSCALL has it, and is
+ * released again when the call returns. Returns the task, NULL for the calling one; NULL: there is
+ * no such task.
+ * Test: hard.c
+ */
+void *rt_linux_syscall_server_create(RT_TASK *task);
 
 /*
  * Makes a task periodic from a time on, in counts, and takes its budget back if it had one: the

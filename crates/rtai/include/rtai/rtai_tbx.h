@@ -20,29 +20,29 @@ typedef struct rt_msgq {
 RTAI_BEGIN_DECLS
 
 /*
- * Makes a queue of this process, with which it ends, for `nmsg` messages. `msg_size` has no
- * effect: messages have the memory that they need. A name of 0 stands for one that no object has.
- * NULL: the name is in use, there is no room, or `nmsg` is less than 1.
+ * Makes a queue of no process for `nmsg` messages, or finds the one of this name, whatever its
+ * `nmsg`. `msg_size` has no effect: messages have the memory that they need. A name of 0 stands for
+ * one that no object has: such a queue ends with this process. NULL: there is an object of another
+ * kind, no room, or `nmsg` is less than 1 where there is no such queue.
  * Test: message_queues.c
  */
 RT_MSGQ *rt_msgq_init(unsigned long msgq, int nmsg, int msg_size);
 
 /*
- * Deletes a queue: tasks that wait return RTE_OBJREM. -EFAULT: it is none.
+ * Undoes one rt_msgq_init, the last one deletes the queue: tasks that wait return RTE_OBJREM.
+ * Returns how many are left. -EFAULT: it is none.
  * Test: message_queues.c
  */
 int rt_msgq_delete(RT_MSGQ *msgq);
 
 /*
- * Makes a queue of no process, or finds the one of this name. NULL: there is an object of another
- * kind, one of a process, or no room.
+ * The same by the text of a name.
  * Test: message_queues.c
  */
 RT_MSGQ *rt_named_msgq_init(const char *name, int nmsg, int size);
 
 /*
- * Undoes one rt_named_msgq_init, the last one deletes the queue; returns how many are left.
- * -EFAULT: it is none.
+ * The same as rt_msgq_delete.
  * Test: message_queues.c
  */
 int rt_named_msgq_delete(RT_MSGQ *msgq);

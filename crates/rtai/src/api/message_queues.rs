@@ -17,10 +17,15 @@ fn messages(most: c_int) -> Option<u64> {
 
 #[no_mangle]
 extern "C" fn rt_msgq_init(name: c_ulong, most: c_int, _size: c_int) -> *mut c_void {
-    let Some(most) = messages(most) else { return ptr::null_mut() };
-    registry::make(name, |transaction, name| {
-        transaction.new_message_queue(name, most, Owner::Process)
-    })
+    // As in RTAI, whose programs rely on it: other objects of a name in use are not found.
+    let owner = if name == 0 { Owner::Process } else { Owner::Users };
+    let new = |transaction: &mut Transaction<'_>, name| {
+        transaction.new_message_queue(name, messages(most)?, owner)
+    };
+    match name {
+        0 => registry::make(name, new),
+        name => registry::find_or_make_number(name, SlotKind::MessageQueue, new),
+    }
 }
 
 #[no_mangle]
@@ -47,7 +52,7 @@ fn with_queue(
 
 #[no_mangle]
 extern "C" fn rt_msgq_delete(queue: *mut c_void) -> c_int {
-    registry::delete(queue, SlotKind::MessageQueue)
+    registry::delete_of_user(queue, SlotKind::MessageQueue)
 }
 
 #[no_mangle]

@@ -38,6 +38,14 @@ extern "C" fn rt_is_hard_real_time(task: *mut c_void) -> c_int {
 #[no_mangle]
 extern "C" fn rt_allow_nonroot_hrt() {}
 
+#[no_mangle]
+extern "C" fn rt_linux_syscall_server_create(task: *mut c_void) -> *mut c_void {
+    match named_task(task) {
+        Ok((arena, task)) => super::tasks::handle_of(arena, task),
+        Err(_) => std::ptr::null_mut(),
+    }
+}
+
 /// Makes a task periodic: that of the calling thread waits for its first period here, another one
 /// in its next call.
 fn make_periodic(

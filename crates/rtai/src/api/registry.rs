@@ -42,9 +42,17 @@ pub unsafe fn find_or_make(
     kind: SlotKind,
     new: impl FnOnce(&mut Transaction<'_>, u64) -> Option<Handle>,
 ) -> *mut c_void {
-    let Some(arena) = arena() else { return ptr::null_mut() };
     // SAFETY: the caller's.
-    let name = unsafe { number_of_text(name) };
+    find_or_make_number(unsafe { number_of_text(name) }, kind, new)
+}
+
+/// The same by the number of a name.
+pub fn find_or_make_number(
+    name: c_ulong,
+    kind: SlotKind,
+    new: impl FnOnce(&mut Transaction<'_>, u64) -> Option<Handle>,
+) -> *mut c_void {
+    let Some(arena) = arena() else { return ptr::null_mut() };
     let found = arena.transact(|transaction| match transaction.find_name(name) {
         Some((handle, found)) if found == Some(kind) => transaction.add_user(handle),
         Some(_) => None,

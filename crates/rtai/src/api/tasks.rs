@@ -19,7 +19,7 @@ pub struct CTaskInfo {
     priority: std::ffi::c_long,
 }
 
-fn handle_of(arena: &Arena, task: TaskIndex) -> *mut c_void {
+pub(super) fn handle_of(arena: &Arena, task: TaskIndex) -> *mut c_void {
     arena.transact(|transaction| transaction.handle_of_task(task).pointer())
 }
 

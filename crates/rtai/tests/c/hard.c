@@ -44,6 +44,8 @@ static void becomes_hard_and_soft(void)
 	CHECK(!rt_is_hard_real_time(NULL) && !rt_is_hard_real_time(rt_agent()));
 	CHECK(sched_getaffinity(0, sizeof(before), &before) == 0);
 	rt_allow_nonroot_hrt();
+	CHECK(rt_linux_syscall_server_create(NULL) == rt_agent());
+	CHECK(!rt_linux_syscall_server_create((RT_TASK *)&before));
 	make_hard();
 	CHECK(rt_is_hard_real_time(rt_agent()) && class_of_this_thread() == SCHED_FIFO);
 	CHECK(has_priorities(NULL, 5, 5));

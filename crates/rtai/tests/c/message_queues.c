@@ -15,7 +15,10 @@ static void by_priority_without_a_wait(void)
 
 	queue = rt_msgq_init(nam2num("QUEUE"), 4, 0);
 	CHECK(queue && rt_get_adr(nam2num("QUEUE")) == queue);
-	CHECK(!rt_msgq_init(nam2num("QUEUE"), 4, 0) && !rt_msgq_init(0, 0, 0));
+	CHECK(rt_msgq_init(nam2num("QUEUE"), 0, 0) == queue && rt_msgq_delete(queue) == 1);
+	CHECK(rt_named_msgq_init("queue", 0, 0) == queue && rt_named_msgq_delete(queue) == 1);
+	CHECK(!rt_msgq_init(nam2num("NONE"), 0, 0) && !rt_msgq_init(0, 0, 0));
+	CHECK(!rt_msgq_init(rt_get_name(rt_agent()), 4, 0));
 	RETURNS(rt_msg_receive_if(queue, text, 8, &priority), 8);
 	RETURNS(rt_msg_evdrp(queue, text, 8, &priority), 8);
 	RETURNS(rt_msg_send(queue, "b", 2, 5), 0);
