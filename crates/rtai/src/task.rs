@@ -167,6 +167,21 @@ impl Transaction<'_> {
         before
     }
 
+    /// Gives periodic tasks on a CPU priorities by their periods, the shortest one the best (Liu
+    /// and Layland, 1973), and returns these tasks.
+    pub fn set_rate_monotonic(&mut self, cpu: u32) -> Vec<TaskIndex> {
+        let is_on_cpu = |task: &TaskIndex| {
+            let slot = self.task(*task);
+            slot.period.signed() > 0 && slot.cpus.get() >> cpu & 1 != 0
+        };
+        let mut tasks: Vec<TaskIndex> = self.tasks().filter(is_on_cpu).collect();
+        tasks.sort_by_key(|task| self.task(*task).period.signed());
+        for (priority, task) in (0..).zip(&tasks) {
+            self.change_priority(*task, priority);
+        }
+        tasks
+    }
+
     /// The task is hard from now on, or no more: hard ones come first in all queues.
     pub fn set_hard(&mut self, task: TaskIndex, is_hard: bool) {
         let slot = self.task(task);

@@ -167,6 +167,13 @@ int rt_task_masked_unblock(RT_TASK *task, unsigned long mask);
 int rt_change_prio(RT_TASK *task, int priority);
 
 /*
+ * Gives the periodic tasks that may execute on a CPU priorities by their periods, the shortest one
+ * the best; `cpuid` that is no CPU stands for the one on which the caller executes.
+ * Test: tasks.c
+ */
+void rt_spv_RMS(int cpuid);
+
+/*
  * The priority of a task, which it may have inherited from those that wait for what it owns, and
  * its own. Those of tasks that are not hard are 1,000,000,000 more than they were given. -EINVAL:
  * there is no such task, or a pointer is NULL.

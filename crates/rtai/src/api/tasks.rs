@@ -218,6 +218,19 @@ extern "C" fn rt_change_prio(task: *mut c_void, priority: c_int) -> c_int {
 }
 
 #[no_mangle]
+extern "C" fn rt_spv_RMS(cpu: c_int) {
+    let Some(arena) = arena() else { return };
+    // SAFETY: system calls without memory.
+    let (own, count) = unsafe { (libc::sched_getcpu(), libc::sysconf(libc::_SC_NPROCESSORS_ONLN)) };
+    let is_one = (0..count.min(64)).contains(&cpu.into());
+    let cpu = if is_one { cpu } else { own.clamp(0, 63) };
+    let tasks = arena.transact(|transaction| transaction.set_rate_monotonic(cpu as u32));
+    for task in tasks {
+        hard::change_priority(task, arena.task(task).base_priority.signed());
+    }
+}
+
+#[no_mangle]
 unsafe extern "C" fn rt_task_get_info(task: *mut c_void, info: *mut CTaskInfo) -> c_int {
     let Ok((arena, task)) = named_task(task) else { return -libc::EINVAL };
     if info.is_null() {

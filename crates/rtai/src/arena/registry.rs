@@ -129,6 +129,14 @@ impl<'a> Transaction<'a> {
         is_task.then_some(TaskIndex(place as u16))
     }
 
+    /// All living tasks, of all programs.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskIndex> + use<'a> {
+        let arena = self.arena;
+        let is_task =
+            |task: &TaskIndex| SlotKind::of(&arena.task(*task).head) == Some(SlotKind::Task);
+        (1..=self.layout().tasks_used.get()).filter_map(TaskIndex::from_word).filter(is_task)
+    }
+
     /// The living proxy of a handle.
     pub fn find_proxy(&self, handle: Handle) -> Option<TaskIndex> {
         let (place, head) = self.arena.living(handle)?;

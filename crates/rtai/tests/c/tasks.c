@@ -227,6 +227,48 @@ static void has_times_and_cpus(void)
 	rt_grow_and_lock_stack(-1);
 }
 
+static RT_TASK *volatile monotonic[3];
+
+static void *has_a_period(void *argument)
+{
+	long number = (long)argument;
+	RTIME period = number == 1 ? 0 : (10 - number) * 1000 * MS;
+
+	monotonic[number] = rt_task_init_schmod(0, 77, 0, 0, SCHED_FIFO, 0);
+	if (period)
+		rt_task_make_periodic(NULL, rt_get_time() + period, period);
+	rt_task_suspend(NULL);
+	return NULL;
+}
+
+/* Tasks without a period keep their priorities. */
+static void are_rate_monotonic(void)
+{
+	pthread_t threads[3];
+	RT_TASK_INFO info;
+
+	for (long n = 0; n < 3; n++)
+		threads[n] = begin(has_a_period, (void *)n);
+	for (int n = 0; n < 3; n += 2)
+		UNTIL(monotonic[n] && !rt_task_get_info(monotonic[n], &info) && info.period);
+	UNTIL(monotonic[1]);
+	rt_spv_RMS(0);
+	CHECK(has_priorities(monotonic[2], SOFT, SOFT));
+	CHECK(has_priorities(monotonic[0], 1 + SOFT, 1 + SOFT));
+	CHECK(has_priorities(monotonic[1], 77 + SOFT, 77 + SOFT));
+	RETURNS(rt_change_prio(monotonic[2], 9), SOFT);
+	rt_spv_RMS(-1);
+	CHECK(has_priorities(monotonic[2], SOFT, SOFT));
+	for (int n = 0; n < 3; n++) {
+		/* From the wait for its first period, and from its suspension. */
+		while (rt_get_linux_tid(monotonic[n])) {
+			rt_task_masked_unblock(monotonic[n], ~0UL);
+			sleep_ms(1);
+		}
+		join(threads[n]);
+	}
+}
+
 int main(void)
 {
 	RT_TASK *task = rt_task_init(nam2num("MAIN"), 5, 0, 0);
@@ -238,6 +280,7 @@ int main(void)
 	a_sleep_is_ended();
 	is_refused();
 	join(begin(is_no_task, NULL));
+	are_rate_monotonic();
 	has_times_and_cpus();
 	return 0;
 }
