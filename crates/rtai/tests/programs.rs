@@ -91,6 +91,11 @@ fn hard_tasks_have_periods_and_budgets() {
 }
 
 #[test]
+fn a_control_thread_in_cpp_has_its_period_and_keeps_to_its_budget() {
+    passes("control_thread.cpp");
+}
+
+#[test]
 fn the_watchdog_looks_after_tasks_that_overrun() {
     passes("watchdog.c");
 }

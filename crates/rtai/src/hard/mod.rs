@@ -113,8 +113,11 @@ fn enter(arena: &Arena, task: TaskIndex, share: TaskShare) -> Result<HardThread,
         }
         TaskShare::Group { .. } => 0,
     };
-    let name = api::name_of(slot.head.name.get());
-    let name = String::from_utf8_lossy(&name).into_owned();
+    let name = match api::name_of(slot.head.name.get()) {
+        // The number 2, which programs have that count their tasks: "0", and zeros are lost.
+        name if name.is_empty() => "0".to_owned(),
+        name => String::from_utf8_lossy(&name).into_owned(),
+    };
     let attached = set.attach(task, &name, share, u64::try_from(start).unwrap_or(0))?;
     if matches!(share, TaskShare::Budget { .. }) {
         // Waits that come late count from the first wait on; in RTAI, from the first period on. If

@@ -19,19 +19,6 @@ static void handle(int number)
 		results++;
 }
 
-static void execute(RTIME ns)
-{
-	struct timespec time;
-	RTIME now, end = 0;
-
-	do {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-		now = time.tv_sec * 1000 * MS + time.tv_nsec;
-		if (!end)
-			end = now + ns;
-	} while (now < end);
-}
-
 static void is_signalled(RT_TASK *task)
 {
 	int late = 0;

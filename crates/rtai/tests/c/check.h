@@ -53,6 +53,35 @@ static inline void sleep_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
+/* Makes the calling thread's task hard. Another dispatcher may have the CPU for a while. */
+static inline void make_hard(void)
+{
+	RTIME end = rt_get_time() + LIVENESS;
+
+	do {
+		rt_make_hard_real_time();
+		if (rt_is_hard_real_time(NULL))
+			return;
+		sleep_ms(100);
+	} while (rt_get_time() < end && geteuid() == 0);
+	puts("hard tasks need a CPU without another dispatcher, and root");
+	exit(MISSING);
+}
+
+/* Executes for so many ns of its own. */
+static inline void execute(RTIME ns)
+{
+	struct timespec time;
+	RTIME end = 0, now = 0;
+
+	while (now <= end) {
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+		now = time.tv_sec * 1000 * MS + time.tv_nsec;
+		if (!end)
+			end = now + ns;
+	}
+}
+
 /* A thread, with `function` a void *(*)(void *). */
 static inline pthread_t begin(void *(*function)(void *), void *argument)
 {

@@ -11,21 +11,6 @@ static int class_of_this_thread(void)
 	return sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
 }
 
-/* Makes the calling thread's task hard. Another dispatcher may have the CPU for a while. */
-static void make_hard(void)
-{
-	RTIME end = rt_get_time() + LIVENESS;
-
-	do {
-		rt_make_hard_real_time();
-		if (rt_is_hard_real_time(NULL))
-			return;
-		sleep_ms(100);
-	} while (rt_get_time() < end && geteuid() == 0);
-	puts("hard tasks need a CPU without another dispatcher, and root");
-	exit(MISSING);
-}
-
 static void *is_ordinary(void *argument)
 {
 	cpu_set_t cpus;
@@ -139,20 +124,6 @@ static void hard_tasks_take_turns(void)
 		RETURNS(places[n], 3 - n);
 	}
 	RETURNS(rt_sem_delete(gate), 0);
-}
-
-/* Executes for so many ns of its own. */
-static void execute(RTIME ns)
-{
-	struct timespec time;
-	RTIME end = 0, now = 0;
-
-	while (now <= end) {
-		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-		now = time.tv_sec * 1000 * MS + time.tv_nsec;
-		if (!end)
-			end = now + ns;
-	}
 }
 
 static void has_a_budget(void)

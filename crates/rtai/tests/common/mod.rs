@@ -47,7 +47,7 @@ pub fn run(command: &mut Command) -> Output {
 /// Compiles a program of tests/c.
 pub fn compile(source: &str, program: &Path) {
     let library = LIBRARY.path();
-    let mut command = Command::new("cc");
+    let mut command = Command::new(if source.ends_with(".cpp") { "c++" } else { "cc" });
     // A thread's function is passed as a void *, as RTAI has it.
     command.args(WARNINGS).args(["-Wno-pedantic", "-g", "-pthread", "-D_GNU_SOURCE", "-I"]);
     command.arg(format!("{HERE}/include/rtai"));
