@@ -15,6 +15,7 @@
 #include <rtai_msg.h>
 #include <rtai_sem.h>
 #include <rtai_tbx.h>
+#include <rtai_wd.h>
 
 #include "numbers.h"
 
@@ -294,7 +295,7 @@ static void call_task(struct stream *in)
 	RT_TASK_INFO info;
 	RTIME times[3];
 
-	switch (stream_below(in, 9)) {
+	switch (stream_below(in, 10)) {
 	case 0:
 		is_result(rt_task_suspend_timed(NULL, soon(in)));
 		break;
@@ -321,9 +322,31 @@ static void call_task(struct stream *in)
 						stream_below(in, SOON)));
 		is_result(rt_task_wait_period());
 		break;
+	case 8:
+		rt_spv_RMS((int)stream_number(in));
+		break;
 	default:
 		rt_get_adr(stream_number(in));
 	}
+}
+
+/* The settings of the watchdog; it must not end the fuzzer's own task. */
+static void set_watchdog(struct stream *in)
+{
+	static int (*const settings[])(int) = {
+		rt_wdset_grace, rt_wdset_gracediv, rt_wdset_safety, rt_wdset_slip, rt_wdset_stretch,
+		rt_wdset_limit,
+	};
+	unsigned choice = stream_below(in, 7);
+	int value = stream_byte(in) ? (int)stream_below(in, 8) - 2 : (int)stream_number(in);
+
+	/* It is no longer than the tasks' other waits. */
+	if (choice == 3)
+		value %= 1000;
+	if (choice < 6)
+		settings[choice](value);
+	else if (value != WD_KILL)
+		rt_wdset_policy((wd_policy)value);
 }
 
 /* Answers the fuzzer's task, as long as the program lives. */
@@ -384,6 +407,7 @@ static void delete_all(void)
 		;
 	MUST(rt_get_priorities(NULL, &priority, &base) == 0 && priority == base);
 	MUST(rt_change_prio(NULL, 5) == base);
+	rt_wdset_policy(WD_NOTHING);
 	/* It was resumed in advance, perhaps. */
 	while (rt_task_suspend_if(NULL) < 0)
 		;
@@ -393,7 +417,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size_of_data)
 {
 	static void (*const calls[])(struct stream *) = {
 		make, make, delete, call_semaphore, call_mailbox, call_bits, call_queue, call_message,
-		call_task,
+		call_task, set_watchdog,
 	};
 	struct stream in = { data, size_of_data };
 
