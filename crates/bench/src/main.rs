@@ -16,6 +16,7 @@ mod kernel;
 mod load;
 mod locks;
 mod policies;
+mod rtai;
 mod service;
 mod settling;
 mod side_by_side;
@@ -75,6 +76,9 @@ struct Args {
     /// Sends back what comes over the FIFOs of this folder, on the CPU of --cpu, for 30 s at most.
     #[arg(long, hide = true, value_name = "FOLDER")]
     echo: Option<PathBuf>,
+    /// Prints what switches between two threads of a kind take, on the CPU of --cpu.
+    #[arg(long, hide = true, value_enum, value_name = "KIND")]
+    switches: Option<rtai::Kind>,
     /// Prints the numbers of so many threads, which sleep until its input ends.
     #[arg(long, hide = true, value_name = "COUNT")]
     threads: Option<usize>,
@@ -113,13 +117,15 @@ enum PartName {
     Fifo,
     /// Mutexes beside POSIX threads' ones, with priority inheritance where they are handed over
     Locks,
+    /// Switches by liblxrt beside POSIX threads'
+    Rtai,
     /// `wait_period` beside clock_nanosleep
     WaitPeriod,
     /// One reservation more of the service, and the service while it is idle
     Service,
 }
 
-const PARTS: [PartName; 17] = [
+const PARTS: [PartName; 18] = [
     PartName::Core,
     PartName::Counted,
     PartName::Kernel,
@@ -135,6 +141,7 @@ const PARTS: [PartName; 17] = [
     PartName::Trace,
     PartName::Fifo,
     PartName::Locks,
+    PartName::Rtai,
     PartName::WaitPeriod,
     PartName::Service,
 ];
@@ -184,6 +191,9 @@ fn main() -> ExitCode {
     if let Some(folder) = &args.echo {
         return exit_code(fifo::echo(folder, args.cpu.unwrap_or(0)));
     }
+    if let Some(kind) = args.switches {
+        return exit_code(rtai::serve(kind, args.cpu.unwrap_or(0), args.quick));
+    }
     if let Some(count) = args.threads {
         return exit_code(service::threads(count));
     }
@@ -216,6 +226,7 @@ fn main() -> ExitCode {
             PartName::Trace => trace::measure(&bench),
             PartName::Fifo => fifo::measure(&bench),
             PartName::Locks => locks::measure(&bench),
+            PartName::Rtai => rtai::measure(&bench),
             PartName::WaitPeriod => wait_period::measure(&bench),
             PartName::Service => service::measure(&bench),
             PartName::Kernel => kernel::measure(&bench),
@@ -283,7 +294,9 @@ fn describe(machine: &Machine, bench: &Bench) {
 }
 
 fn print_verdicts(verdicts: &[Verdict]) {
-    println!("Promises");
+    if !verdicts.is_empty() {
+        println!("Promises");
+    }
     for Verdict { what, target, seen, met } in verdicts {
         println!("  {what:<58} {target:>14}  {seen:<30} {}", if *met { "met" } else { "NOT MET" });
     }
