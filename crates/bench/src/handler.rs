@@ -3,9 +3,10 @@
 use crate::floor::{self, Cost, Reading};
 use crate::windows::Spread;
 use crate::{threads, tools, Bench, Failure, Part, Verdict};
-use punctual_host_user::{Host, HostOptions, Output, ProgramGroups};
+use punctual_host_user::{Host, HostOptions, Output};
 use punctual_measure::overhead::paper::{PaperTasks, RTAI_TABLES_2_3};
 use punctual_measure::overhead::sets::TABLE_2;
+use punctual_program_jobs::ProgramGroups;
 use punctual_sys::clock::CpuClock;
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{Header, Limits, Trace, TraceBuffer, TraceSink};

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
+use punctual_program_jobs::JobDoorbell;
 use punctual_sys::futex;
 
 use crate::pause::PauseRequest;
@@ -120,12 +121,6 @@ impl Doorbell {
         self.suspensions.load(Relaxed) && self.suspensions.swap(false, SeqCst)
     }
 
-    /// There is a request about jobs: wakes the dispatcher for that.
-    pub fn note_jobs(&self) {
-        self.jobs.store(true, SeqCst);
-        self.ring();
-    }
-
     /// Whether there was one since the last call.
     pub fn take_jobs(&self) -> bool {
         self.jobs.load(Relaxed) && self.jobs.swap(false, SeqCst)
@@ -140,5 +135,16 @@ impl Doorbell {
     /// Takes all requests: the slot of the first task, whose `next` leads on.
     pub fn take(&self) -> Option<u32> {
         self.first.swap(0, Acquire).checked_sub(1)
+    }
+}
+
+impl JobDoorbell for Doorbell {
+    fn note_jobs(&self) {
+        self.jobs.store(true, SeqCst);
+        self.ring();
+    }
+
+    fn is_over(&self) -> bool {
+        self.stop_requested()
     }
 }

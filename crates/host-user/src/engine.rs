@@ -15,16 +15,14 @@ use std::sync::Arc;
 use punctual_dispatcher::{Dispatcher, TaskId, Wait};
 use punctual_policies::{Allocators, ReleaseEvent};
 use punctual_process::Enforcing;
+use punctual_program_jobs::{GroupRequests, JobEventSender};
 use punctual_sys::clock;
-use rtrb::Consumer;
 
 use crate::command_ring::CommandReceiver;
 use crate::direct::DirectHandOver;
 use crate::dispatch::UNPARKED;
 use crate::doorbell::Doorbell;
 use crate::freezer::FreezerQueue;
-use crate::group_jobs::GroupRequest;
-use crate::job_events::JobEventSender;
 use crate::lending::{paying_lender, Waiter};
 use crate::member::{Member, MemberKind, RunMode};
 use crate::page_waits::PageWaits;
@@ -54,7 +52,7 @@ pub struct Ends {
     /// Where the ends of jobs that the program adds go, if it may add some.
     pub job_events: Option<JobEventSender>,
     /// Requests of the program for its groups, if it has some.
-    pub group_requests: Option<Consumer<GroupRequest>>,
+    pub group_requests: Option<GroupRequests>,
     /// Where the trace goes, if there is one.
     pub trace: Option<RecordSender>,
 }
@@ -83,7 +81,7 @@ pub struct Engine {
     pub(crate) freezer: FreezerQueue,
     pub(crate) enforcing: Enforcing,
     pub(crate) job_events: Option<JobEventSender>,
-    pub(crate) group_requests: Option<Consumer<GroupRequest>>,
+    pub(crate) group_requests: Option<GroupRequests>,
     pub(crate) trace: Option<RecordSender>,
     /// Policies were swapped: tasks may be of another one than when they were added.
     pub(crate) swapped: bool,

@@ -87,7 +87,9 @@ impl Engine {
                     }
                 }
                 ReleaseEvent::EventsLost { count, .. } => self.stats.events_lost(count),
-                ended @ ReleaseEvent::JobEnded { .. } => self.job_ended(&ended),
+                ended @ ReleaseEvent::JobEnded { .. } => {
+                    self.job_events.iter_mut().for_each(|events| events.send_end(&ended));
+                }
                 ReleaseEvent::PolicyStopped(stop) => self.policy_stopped(stop),
             }
         }

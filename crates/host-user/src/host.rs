@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use punctual_policies::{stuck_policy, ProgramGroups};
 use punctual_process as process;
 use punctual_process::{CgroupBase, CpuLock, Guardian, Journal};
+use punctual_program_jobs::{JobDoorbell, JobEventRings, TaskJobs};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::futex;
 use punctual_sys::memory::{Extent, MemoryLock};
@@ -22,11 +23,9 @@ use punctual_taskset::{DomainId, TaskChange, TaskSet};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::Spinner;
 
-use crate::added_jobs::{has_jobs, TaskJobs};
 use crate::calibrate::Precision;
 use crate::children::Child;
 use crate::engine::Command;
-use crate::job_events::JobEventRings;
 use crate::member::Member;
 use crate::park_signal;
 use crate::start::{start_engine, EngineHandle};
@@ -109,7 +108,6 @@ pub struct Finished {
 pub struct Host {
     pub(crate) set: TaskSet,
     pub(crate) confine: bool,
-    pub(crate) program_groups: ProgramGroups,
     begun: bool,
     /// Of the first begin, CLOCK_MONOTONIC ns.
     origin: u64,
@@ -165,7 +163,6 @@ impl Host {
         let mut host = Host {
             set: options.set.clone(),
             confine: options.confine,
-            program_groups: options.program_groups,
             begun: false,
             origin: 0,
             engines: Vec::new(),
@@ -194,12 +191,7 @@ impl Host {
                 "report it with the output of punctual doctor",
             )
         })?;
-        if has_jobs(&options.set) {
-            host.job_events = Some(JobEventRings::new().map_err(|e| {
-                let cause = format!("no descriptor for the events of jobs: {e}");
-                Diagnostic::machine(cause, "raise RLIMIT_NOFILE")
-            })?);
-        }
+        host.job_events = JobEventRings::of(&options.set)?;
         for (domain, enforcing) in options.set.domain_ids().zip(enforcing) {
             let events = host.job_events.as_mut().map(JobEventRings::sender);
             let engine = start_engine(domain, options, enforcing, events)?;

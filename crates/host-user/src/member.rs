@@ -7,12 +7,10 @@ use std::sync::Arc;
 use punctual_dispatcher::TaskId;
 use punctual_policies::{Allocators, PeriodBuilder};
 use punctual_process::{AdoptedThread, Park, Threads};
+use punctual_program_jobs::TaskRequests;
 use punctual_taskset::TaskSpec;
 use punctual_wait_page::DispatcherPage;
 
-use rtrb::Consumer;
-
-use crate::added_jobs::JobRequest;
 use crate::freezer::FreezerState;
 use crate::suspension::Suspension;
 use crate::task_control::TaskControl;
@@ -119,7 +117,7 @@ pub struct Member {
     pub suspended: bool,
     pub suspension: Arc<Suspension>,
     /// Requests of the program, where it adds the task's jobs.
-    pub jobs: Option<Consumer<JobRequest>>,
+    pub jobs: Option<TaskRequests>,
     pub run_mode: RunMode,
     /// SCHED_FIFO level when unparked.
     pub level: i32,

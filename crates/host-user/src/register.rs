@@ -9,10 +9,10 @@ use punctual_dispatcher::TaskId;
 use punctual_policies::{PeriodBuilder, PeriodParams};
 use punctual_process as process;
 use punctual_process::{CgroupBase, CommandSpec, Hold, Journal, Park};
+use punctual_program_jobs::{takes_jobs, task_jobs};
 use punctual_taskset::{DomainId, ServerSpec, TaskSet, TaskSpec};
 use punctual_wait_page::{DispatcherPage, SealedPage};
 
-use crate::added_jobs::{channel, takes_jobs};
 use crate::children::Child;
 use crate::doorbell::Doorbell;
 use crate::holder::{self, HolderName};
@@ -90,7 +90,7 @@ impl Host {
         };
         let takes_jobs = takes_jobs(&self.set, spec);
         let doorbell = &self.engines[engine].doorbell;
-        let (jobs, requests) = takes_jobs.then(|| channel(spec, doorbell)).unzip();
+        let (jobs, requests) = takes_jobs.then(|| task_jobs(spec, doorbell.clone())).unzip();
         let member = Box::new(Member {
             task: TaskId(u32::MAX),
             other: (index as usize >= self.set.tasks.len()).then(|| spec.clone()),

@@ -13,8 +13,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use punctual_dispatcher::Refusal;
+use punctual_sys::memory::touched_ring;
 use punctual_trace::{Period, PolicyStop};
-use rtrb::{Consumer, Producer, PushError, RingBuffer};
+use rtrb::{Consumer, Producer, PushError};
 
 use crate::member::Member;
 use crate::policy_swap::EngineSwap;
@@ -123,18 +124,10 @@ pub fn channels(
     ((NoticeSender(notices_in), ReportSender(reports_in)), (notices, reports))
 }
 
-/// A ring whose pages are all touched, so that the dispatcher thread's writes have no page faults:
-/// the host locks pages when they are first touched.
-pub fn touched_ring<T>(capacity: usize, filler: impl Fn() -> T) -> (Producer<T>, Consumer<T>) {
-    let (mut sender, mut ring) = RingBuffer::new(capacity);
-    while sender.push(filler()).is_ok() {}
-    while ring.pop().is_ok() {}
-    (sender, ring)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rtrb::RingBuffer;
 
     #[test]
     fn periods_reported_and_unreported_are_the_periods_released() {

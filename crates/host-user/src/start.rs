@@ -8,6 +8,7 @@ use std::time::Duration;
 use punctual_dispatcher::{Dispatcher, Limits};
 use punctual_policies::{AllocatorOptions, Allocators};
 use punctual_process::Enforcing;
+use punctual_program_jobs::{group_requests, GroupRequestSender, JobEventSender};
 use punctual_sys::sched::{pin, thread_id};
 use punctual_sys::thread_name;
 use punctual_taskset::DomainId;
@@ -18,9 +19,7 @@ use crate::costs::capacity;
 use crate::doorbell::Doorbell;
 use crate::engine::{Ends, Engine};
 use crate::freezer::{self, FreezerThread};
-use crate::group_jobs::{self, GroupRequest};
 use crate::host::HostOptions;
-use crate::job_events::JobEventSender;
 use crate::reports::{channels, members_in_flight, Notice, Report};
 use crate::sched;
 use crate::stats::EngineStats;
@@ -53,7 +52,7 @@ pub(crate) struct EngineHandle {
     pub(crate) cpu: u32,
     pub(crate) commands: CommandSender,
     /// Until a part of the program has it.
-    pub(crate) group_requests: Option<rtrb::Producer<GroupRequest>>,
+    pub(crate) group_requests: GroupRequestSender,
     pub(crate) notices: rtrb::Consumer<Notice>,
     pub(crate) reports: rtrb::Consumer<Report>,
     /// How its allocators were made.
@@ -102,7 +101,7 @@ pub(crate) fn start_engine(
     let room = members_in_flight(limits.tasks);
     let (commands, commands_out) = command_ring(room);
     let ((notices_in, reports_in), (notices, reports)) = channels(limits.tasks, limits.groups);
-    let (group_requests, group_requests_out) = group_jobs::channel(program_groups);
+    let (group_requests, group_requests_out) = group_requests(program_groups);
     let doorbell = Arc::new(Doorbell::new());
     let stats = Arc::new(EngineStats::new());
     let (freezer_queue, freezer) = freezer::start(cpu, room, stats.clone())?;

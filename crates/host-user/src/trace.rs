@@ -8,10 +8,9 @@ use std::sync::atomic::{
 use std::sync::Arc;
 
 use punctual_dispatcher::Dispatcher;
+use punctual_sys::memory::touched_ring;
 use punctual_trace::{Record, TraceSink};
 use rtrb::{Consumer, Producer};
-
-use crate::reports::touched_ring;
 
 /// Records that go to the file at a time.
 const BATCH: usize = 256;

@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_sim::{Options, Simulation, Watcher};
-use punctual_host_user::{now, Host, HostOptions, Output, ProgramGroups, RunEvent};
+use punctual_host_user::{now, Host, HostOptions, Output, RunEvent};
+use punctual_program_jobs::ProgramGroups;
 use punctual_taskset::TaskSet;
 use punctual_test_support::{judge_timing, LIVENESS};
 use punctual_trace::{JobEnd, Period};

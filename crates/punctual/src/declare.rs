@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use punctual_analysis::DomainLoad;
-use punctual_host_user::ProgramGroups;
+use punctual_program_jobs::ProgramGroups;
 use punctual_session as session;
 use punctual_session::{service_accepts, Execution, HostKind, Session};
 use punctual_sys::sched;

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use punctual_host_user::TaskJobs;
+use punctual_program_jobs::TaskJobs;
 use punctual_session::results::TaskResult;
 use punctual_session::{SuspensionError, SuspensionRefusal, TaskSuspension};
 use punctual_trace::TaskEnd;

@@ -143,7 +143,7 @@ pub mod shared {
 /// Jobs that the program adds to its tasks under [`Policy::Jobs`]: docs/library.md, "Jobs of the
 /// program". Times are CLOCK_MONOTONIC ns, as of [`Time::as_nanos`].
 pub mod jobs {
-    pub use punctual_host_user::{
+    pub use punctual_program_jobs::{
         AddedJobEnd, Attribute, GroupJobs, JobError, JobEvent, JobEvents, JobParams, JobPlace,
         JobRefusal, NoEvent, ProgramGroups, TaskJobs,
     };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use punctual_host_user::{Attribute, GroupJobs, JobEvents};
+use punctual_program_jobs::{Attribute, GroupJobs, JobEvents};
 use punctual_session::results::Results;
 use punctual_taskset::TaskSet;
 

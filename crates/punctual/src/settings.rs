@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use punctual_host_user::ProgramGroups;
+use punctual_program_jobs::ProgramGroups;
 use punctual_session::{HostKind, RunOptions, Session, TraceFiles};
 use punctual_taskset::TaskSet;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_host_user::{Attribute, GroupJobs, JobEvents, TaskJobs};
+use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_session as session;
 use punctual_session::results::Results;
 use punctual_session::{HostKind, StartOutcome, ThreadEntry};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user as user;
+use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
 use punctual_wait_page::SealedPage;
@@ -103,28 +103,24 @@ pub(crate) trait Driver {
     }
 
     /// What adds jobs to a task.
-    fn task_jobs(&mut self, index: u32) -> Result<user::TaskJobs, Diagnostic> {
+    fn task_jobs(&mut self, index: u32) -> Result<TaskJobs, Diagnostic> {
         let _ = index;
         Err(no_jobs())
     }
 
     /// The ends of the jobs that the program adds.
-    fn job_events(&mut self) -> Result<user::JobEvents, Diagnostic> {
+    fn job_events(&mut self) -> Result<JobEvents, Diagnostic> {
         Err(no_jobs())
     }
 
     /// What adds jobs of the program's own groups.
-    fn group_jobs(&mut self, group: Option<usize>) -> Result<user::GroupJobs, Diagnostic> {
+    fn group_jobs(&mut self, group: Option<usize>) -> Result<GroupJobs, Diagnostic> {
         let _ = group;
         Err(no_jobs())
     }
 
     /// Orders a group whose jobs the program adds.
-    fn order_jobs(
-        &mut self,
-        group: Option<usize>,
-        by: &[user::Attribute],
-    ) -> Result<(), Diagnostic> {
+    fn order_jobs(&mut self, group: Option<usize>, by: &[Attribute]) -> Result<(), Diagnostic> {
         let _ = (group, by);
         Err(no_jobs())
     }

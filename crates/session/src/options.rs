@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
-use punctual_host_user::ProgramGroups;
 use punctual_process::Output;
+use punctual_program_jobs::ProgramGroups;
 
 use crate::TraceFiles;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use punctual_baseline::Baseline;
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{Attribute, GroupJobs, JobEvents, NoIdle, TaskJobs};
+use punctual_host_user::NoIdle;
+use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TraceSink};
 use punctual_workload::BackgroundLoad;

@@ -4,10 +4,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_host_user::{
-    Attribute, EngineCost, EngineReading, GroupJobs, Host, HostOptions, JobEvents, TaskJobs,
-};
+use punctual_host_user::{EngineCost, EngineReading, Host, HostOptions};
 use punctual_process::{CommandSpec, Output};
+use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};

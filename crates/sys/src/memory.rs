@@ -21,6 +21,7 @@ use crate::huge_pages;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rtrb::{Consumer, Producer, RingBuffer};
 use rustix::mm::{madvise, mmap_anonymous, munmap, Advice, MapFlags, ProtFlags};
 
 /// What a [`MemoryLock`] covers.
@@ -245,4 +246,13 @@ fn munlockall() -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// A ring whose pages are all touched, so that a real-time thread's writes have no page faults:
+/// locked memory ([`MemoryLock`]) is locked when it is first touched.
+pub fn touched_ring<T>(capacity: usize, filler: impl Fn() -> T) -> (Producer<T>, Consumer<T>) {
+    let (mut sender, mut ring) = RingBuffer::new(capacity);
+    while sender.push(filler()).is_ok() {}
+    while ring.pop().is_ok() {}
+    (sender, ring)
 }

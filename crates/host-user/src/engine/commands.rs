@@ -1,11 +1,11 @@
 //! The control side's commands: tasks are added, changed and removed between two instants.
 
 use punctual_policies::LocalDispatcher;
+use punctual_program_jobs::JobOrder;
 use punctual_taskset::TaskChange;
 use punctual_trace::Record;
 
 use super::Engine;
-use crate::added_jobs::Order;
 use crate::member::{Member, MemberKind};
 use crate::policy_swap::EngineSwap;
 use crate::reports::Notice;
@@ -23,7 +23,7 @@ pub enum Command {
     /// The task with this index has other parameters from its next release on.
     Change(u32, TaskChange),
     /// The group of this number, whose jobs the program adds, has another order.
-    OrderJobs(u32, Order),
+    OrderJobs(u32, JobOrder),
 }
 
 impl Engine {
@@ -54,11 +54,11 @@ impl Engine {
                         self.change(i, &change, now);
                     }
                 }
-                Command::OrderJobs(group, (by, count)) => {
+                Command::OrderJobs(group, order) => {
                     let Engine { dispatcher, allocators, .. } = self;
                     let mut gsi = LocalDispatcher::new(dispatcher, now);
                     // The control side has checked the group and the order.
-                    let _ = allocators.set_order(&mut gsi, group, &by[..count]);
+                    let _ = allocators.set_order(&mut gsi, group, order.attributes());
                 }
             }
         }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use punctual_host_user::{Host, HostOptions, ProgramGroups};
+use punctual_host_user::{Host, HostOptions};
+use punctual_program_jobs::ProgramGroups;
 use punctual_taskset::{DomainId, DomainSpec, PolicySpec, TaskSet};
 use punctual_test_support::LIVENESS;
 use punctual_trace::TraceSink;

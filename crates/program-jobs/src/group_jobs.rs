@@ -1,36 +1,37 @@
-//! Jobs of groups that the program replenishes itself ([`ProgramGroups`]): requests to the engine,
-//! over a ring of fixed size, answered by events as those for tasks are.
+//! Jobs of groups that the program replenishes itself ([`ProgramGroups`]): requests, over a ring of
+//! fixed size, answered by events as those for tasks are.
 
 use std::fmt;
 use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Attribute, For};
-use punctual_policies::{GroupJob, JobParams, JobPlace, LocalDispatcher, ProgramGroups, JOBS};
+use punctual_policies::{
+    Allocators, GroupJob, Gsi, JobParams, JobPlace, ProgramGroups, ReleaseEvent,
+};
+use punctual_sys::memory::touched_ring;
+use punctual_taskset::TaskSet;
 use rtrb::{Consumer, Producer};
 
-use crate::added_jobs::{next_id, order_of, JobError, Order};
-use crate::doorbell::Doorbell;
-use crate::engine::Engine;
-use crate::host::Host;
-use crate::job_events::{AddedJobEnd, JobEvent};
-use crate::reports::touched_ring;
+use crate::job_events::{JobEvent, JobEventSender};
+use crate::order::JobOrder;
+use crate::{jobs_taken, next_id, JobDoorbell, JobError};
 
-/// Requests that the engine has not taken: it takes all at its next instant.
+/// Requests that the host has not taken: it takes all at its next instant.
 const REQUESTS: usize = 64;
 
-/// A request of the program to an engine.
-#[derive(Clone, Copy)]
-pub(crate) enum GroupRequest {
+#[derive(Clone, Copy, Debug)]
+enum GroupRequest {
     Add(GroupJob),
-    Order(u32, Order),
+    /// `None` fills the ring at first.
+    Order(u32, Option<JobOrder>),
 }
 
 /// Adds jobs of the program's own groups, which have numbers from 1. Any thread may have it, one at
 /// a time. Its methods neither allocate nor lock.
 pub struct GroupJobs {
     requests: Producer<GroupRequest>,
-    doorbell: Arc<Doorbell>,
+    doorbell: Arc<dyn JobDoorbell>,
     groups: ProgramGroups,
     /// The group in which those without another parent compete.
     top: u32,
@@ -101,8 +102,8 @@ impl GroupJobs {
     /// [`JobError::Invalid`], [`JobError::Full`], [`JobError::Over`].
     pub fn order(&mut self, group: u32, by: &[Attribute]) -> Result<(), JobError> {
         let number = self.place(group, 0)?.group;
-        let order = order_of(by).ok_or(JobError::Invalid)?;
-        self.send(GroupRequest::Order(number, order))
+        let order = JobOrder::new(by).ok_or(JobError::Invalid)?;
+        self.send(GroupRequest::Order(number, Some(order)))
     }
 
     fn add(
@@ -124,7 +125,7 @@ impl GroupJobs {
     }
 
     fn send(&mut self, request: GroupRequest) -> Result<(), JobError> {
-        if self.doorbell.stop_requested() {
+        if self.doorbell.is_over() {
             return Err(JobError::Over);
         }
         self.requests.push(request).map_err(|_| JobError::Full)?;
@@ -139,70 +140,78 @@ impl fmt::Debug for GroupJobs {
     }
 }
 
-/// Both ends of the requests of an engine whose program has groups of its own.
-pub(crate) fn channel(
+/// The program's end of the requests of a CPU, until a part of the program has it.
+#[derive(Debug)]
+pub struct GroupRequestSender {
+    requests: Option<Producer<GroupRequest>>,
     groups: ProgramGroups,
-) -> (Option<Producer<GroupRequest>>, Option<Consumer<GroupRequest>>) {
-    let filler = || GroupRequest::Order(0, ([Attribute::Priority; 4], 0));
-    (groups != ProgramGroups::default()).then(|| touched_ring(REQUESTS, filler)).unzip()
 }
 
-impl Host {
+impl GroupRequestSender {
     /// What adds jobs of the program's groups on the CPU of this group of the set (`None`: the top
-    /// one, of a set on one CPU), which is under the policy `jobs`; once for each CPU.
+    /// one), which takes jobs of the program; once.
     ///
     /// # Errors
-    /// Another policy; there are no such groups; several CPUs; it was taken before (EBUSY).
-    pub fn group_jobs(&mut self, group: Option<usize>) -> Result<GroupJobs, Diagnostic> {
-        if self.set.policy_of(group).name != JOBS.info.name {
-            let cause = format!("the group is not under the policy \"{}\"", JOBS.info.name);
-            return Err(Diagnostic::usage(cause, "name one that is"));
+    /// There are no such groups; it was taken before (EBUSY).
+    pub fn take(
+        &mut self,
+        set: &TaskSet,
+        group: Option<usize>,
+        doorbell: Arc<dyn JobDoorbell>,
+    ) -> Result<GroupJobs, Diagnostic> {
+        let groups = self.groups;
+        if groups == ProgramGroups::default() {
+            let cause = "the set has no groups of the program";
+            return Err(Diagnostic::usage(cause, "declare it with some"));
         }
-        let domain = group.map(|group| self.set.groups[group].domain);
-        let groups = self.program_groups;
         let top = group.map_or(0, |group| group as u32 + 1);
-        let before = (self.set.groups.len() as u32, self.set.budget_groups.len() as u32);
-        let is_one = self.engines.len() == 1;
-        let engine = self.engines.iter_mut().find(|e| domain.map_or(is_one, |of| e.domain == of));
-        let engine = engine.ok_or_else(|| {
-            Diagnostic::usage("the set has several CPUs", "name a group, which is of one of them")
-        })?;
-        let doorbell = engine.doorbell.clone();
-        match engine.group_requests.take() {
-            Some(requests) => Ok(GroupJobs { requests, doorbell, groups, top, before }),
-            None if groups == ProgramGroups::default() => Err(Diagnostic::usage(
-                "the set has no groups of the program",
-                "declare it with some",
-            )),
-            None => Err(Diagnostic::usage("another part of the program has it", "use that one")
-                .with_errno(libc::EBUSY)),
-        }
+        let before = (set.groups.len() as u32, set.budget_groups.len() as u32);
+        let requests = self.requests.take().ok_or_else(jobs_taken)?;
+        Ok(GroupJobs { requests, doorbell, groups, top, before })
     }
 }
 
-impl Engine {
-    /// Takes the program's requests for its groups: before those for the tasks in them.
-    pub(crate) fn process_group_jobs(&mut self, now: u64, late: u64) {
-        for _ in 0..REQUESTS {
-            let Some(Ok(request)) = self.group_requests.as_mut().map(Consumer::pop) else { return };
-            let Engine { dispatcher, allocators, release_events, .. } = self;
-            let mut gsi = LocalDispatcher::new(dispatcher, now);
-            match request {
-                GroupRequest::Add(job) => {
-                    let report = &mut |event| release_events.push(event);
-                    if let Err(why) = allocators.add_group_job(&mut gsi, &job, report) {
-                        let GroupJob { id, cookie, params, .. } = job;
-                        let (end, remaining) = (AddedJobEnd::Refused(why), params.budget);
-                        let refused = JobEvent { at: now, id, cookie, end, used: 0, remaining };
-                        self.send_job_event(refused);
-                    }
-                    self.handle_release_events(now, late);
+/// The requests for groups of a CPU, from its host's end.
+#[derive(Debug)]
+pub struct GroupRequests(Consumer<GroupRequest>);
+
+/// Both ends of the requests of a CPU; the second one where the program has groups.
+#[must_use]
+pub fn group_requests(groups: ProgramGroups) -> (GroupRequestSender, Option<GroupRequests>) {
+    let has_groups = groups != ProgramGroups::default();
+    let ring = || touched_ring(REQUESTS, || GroupRequest::Order(0, None));
+    let (requests, received) = has_groups.then(ring).unzip();
+    (GroupRequestSender { requests, groups }, received.map(GroupRequests))
+}
+
+impl GroupRequests {
+    /// Most that one look takes: those that come meanwhile ring again.
+    pub const MOST: usize = REQUESTS;
+
+    /// Executes the next request, if there is one: before those for the tasks in the groups. A
+    /// refusal is an event. Real-time safe.
+    pub fn execute_next(
+        &mut self,
+        allocators: &mut Allocators,
+        gsi: &mut dyn Gsi,
+        events: Option<&mut JobEventSender>,
+        report: &mut dyn FnMut(ReleaseEvent),
+    ) -> bool {
+        let Ok(request) = self.0.pop() else { return false };
+        match request {
+            GroupRequest::Add(job) => {
+                if let Err(why) = allocators.add_group_job(gsi, &job, report) {
+                    let refused = JobEvent::refused_of_group(&job, why, gsi.now());
+                    events.into_iter().for_each(|events| events.send(refused));
                 }
-                GroupRequest::Order(group, (by, count)) => {
+            }
+            GroupRequest::Order(group, order) => {
+                if let Some(order) = order {
                     // One of the program's groups, and each attribute once.
-                    let _ = allocators.set_order(&mut gsi, group, &by[..count]);
+                    let _ = allocators.set_order(gsi, group, order.attributes());
                 }
             }
         }
+        true
     }
 }

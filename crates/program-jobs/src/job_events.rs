@@ -1,5 +1,5 @@
-//! The ends of the jobs that the program adds, from the engines to the program: a ring of fixed
-//! size for each engine, and one count for all, which a thread or `poll` waits for.
+//! The ends of the jobs that the program adds, from a host to the program: a ring of fixed size for
+//! each CPU, and one count for all, which a thread or `poll` waits for.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::AtomicBool;
@@ -7,14 +7,18 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::Arc;
 
+use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::End;
-use punctual_policies::JobRefusal;
+use punctual_policies::{AddedJob, GroupJob, JobParams, JobRefusal, ReleaseEvent};
 use punctual_sys::event_count::EventCount;
+use punctual_sys::memory::touched_ring;
+use punctual_taskset::TaskSet;
 use rtrb::{Consumer, Producer};
 
-use crate::reports::touched_ring;
+use crate::refusals::no_group;
+use crate::{events_taken, has_jobs};
 
-/// Events of an engine that wait for their reader.
+/// Events of a CPU that wait for their reader.
 const EVENTS: usize = 1 << 10;
 /// Counts that readers find when the run is over: more than there are reads.
 const OVER: u64 = 1 << 48;
@@ -34,6 +38,32 @@ pub struct JobEvent {
     pub used: u64,
     /// What is left of its budget for other jobs of the task, ns.
     pub remaining: u64,
+}
+
+impl JobEvent {
+    /// Of the end of a job; `None`: of another event.
+    #[must_use]
+    pub fn of(event: &ReleaseEvent) -> Option<JobEvent> {
+        let ReleaseEvent::JobEnded { at, id, cookie, end, used, remaining, .. } = *event else {
+            return None;
+        };
+        Some(JobEvent { at, id, cookie, end: end.into(), used, remaining })
+    }
+
+    pub(crate) fn refused(job: &AddedJob, why: JobRefusal, at: u64) -> JobEvent {
+        let AddedJob { id, cookie, ref params, .. } = *job;
+        JobEvent::refusal((id, cookie), params, why, at)
+    }
+
+    pub(crate) fn refused_of_group(job: &GroupJob, why: JobRefusal, at: u64) -> JobEvent {
+        let GroupJob { id, cookie, ref params, .. } = *job;
+        JobEvent::refusal((id, cookie), params, why, at)
+    }
+
+    fn refusal((id, cookie): (u64, u64), job: &JobParams, why: JobRefusal, at: u64) -> JobEvent {
+        let end = AddedJobEnd::Refused(why);
+        JobEvent { at, id, cookie, end, used: 0, remaining: job.budget }
+    }
 }
 
 /// How a job that the program added ended.
@@ -133,39 +163,54 @@ impl AsFd for JobEvents {
     }
 }
 
-/// An engine's end.
-pub(crate) struct JobEventSender {
+/// The end of a thread that executes the policies of a CPU.
+#[derive(Debug)]
+pub struct JobEventSender {
     ring: Producer<JobEvent>,
     shared: Arc<Shared>,
 }
 
 impl JobEventSender {
     /// Real-time safe. Counts the event as dropped when there is no room.
-    pub(crate) fn send(&mut self, event: JobEvent) {
+    pub fn send(&mut self, event: JobEvent) {
         match self.ring.push(event) {
             Ok(()) => self.shared.count.add(1),
             Err(_) => drop(self.shared.dropped.fetch_add(1, Relaxed)),
         }
     }
+
+    /// The same for the end of a job; other events are not for the program. Real-time safe.
+    pub fn send_end(&mut self, event: &ReleaseEvent) {
+        JobEvent::of(event).into_iter().for_each(|event| self.send(event));
+    }
 }
 
-/// The host's end: makes those of its engines, hands over the reader's, and ends all.
-pub(crate) struct JobEventRings {
+/// The host's end: makes those of its CPUs, hands over the reader's, and ends all.
+#[derive(Debug)]
+pub struct JobEventRings {
     shared: Arc<Shared>,
     rings: Option<Vec<Consumer<JobEvent>>>,
 }
 
 impl JobEventRings {
+    /// For a set; `None`: the program adds no jobs to it.
+    ///
     /// # Errors
     /// There is no descriptor left.
-    pub(crate) fn new() -> std::io::Result<JobEventRings> {
-        let count = EventCount::new()?;
+    pub fn of(set: &TaskSet) -> Result<Option<JobEventRings>, Diagnostic> {
+        if !has_jobs(set) {
+            return Ok(None);
+        }
+        let count = EventCount::new().map_err(|e| {
+            let cause = format!("no descriptor for the events of jobs: {e}");
+            Diagnostic::machine(cause, "raise RLIMIT_NOFILE")
+        })?;
         let shared = Shared { count, dropped: AtomicU64::new(0), over: AtomicBool::new(false) };
-        Ok(JobEventRings { shared: Arc::new(shared), rings: Some(Vec::new()) })
+        Ok(Some(JobEventRings { shared: Arc::new(shared), rings: Some(Vec::new()) }))
     }
 
-    /// For one more engine; before the reader's end is taken.
-    pub(crate) fn sender(&mut self) -> JobEventSender {
+    /// For one more CPU; before the reader's end is taken.
+    pub fn sender(&mut self) -> JobEventSender {
         let filler = JobEvent {
             at: 0,
             id: 0,
@@ -182,17 +227,22 @@ impl JobEventRings {
     }
 
     /// The reader's end, once.
-    pub(crate) fn reader(&mut self) -> Option<JobEvents> {
-        Some(JobEvents { rings: self.rings.take()?, shared: self.shared.clone() })
+    ///
+    /// # Errors
+    /// The program adds no jobs (`None`), or it was taken before (EBUSY).
+    pub fn take_reader(this: Option<&mut JobEventRings>) -> Result<JobEvents, Diagnostic> {
+        let this = this.ok_or_else(no_group)?;
+        let rings = this.rings.take().ok_or_else(events_taken)?;
+        Ok(JobEvents { rings, shared: this.shared.clone() })
     }
 
     /// So many events could not be sent.
-    pub(crate) fn count_dropped(&self, events: u64) {
+    pub fn count_dropped(&self, events: u64) {
         self.shared.dropped.fetch_add(events, Relaxed);
     }
 
     /// The run is over: no event follows, and readers do not wait any more.
-    pub(crate) fn end(&self) {
+    pub fn end(&self) {
         self.shared.over.store(true, SeqCst);
         self.shared.count.add(OVER);
     }
