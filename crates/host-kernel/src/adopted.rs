@@ -26,6 +26,19 @@ pub(crate) fn check(pid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
 /// As of [`check`], for that thread alone; no such thread.
 pub(crate) fn check_thread(pid: i32, tid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
     check_adoptable_thread(pid, tid)?;
+    check_one(pid, tid, cpu)
+}
+
+/// The same for a thread of this process. Those of the host itself belong to its dispatchers, or
+/// are to be left alone by the caller.
+///
+/// # Errors
+/// As of [`check_thread`], but that it is of this process.
+pub(crate) fn check_own_thread(tid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
+    check_one(std::process::id() as i32, tid, cpu)
+}
+
+fn check_one(pid: i32, tid: i32, cpu: u32) -> Result<OwnedFd, Diagnostic> {
     let pidfd = pidfd::open_thread(tid).ok().filter(|_| threads_of(pid).contains(&tid));
     let pidfd = pidfd.ok_or_else(|| {
         let cause = format!("process {pid} has no thread {tid}");

@@ -46,7 +46,7 @@ fn costs(set: &TaskSet) -> Costs {
     let (costs, more) =
         if real_time { (BY_PROCESS, ALLOCATOR_BY_PROCESS) } else { (BY_TIMER, ALLOCATOR) };
     // What this host does not accept is refused later, with its cause.
-    let asked = limits::parts(set, Costs::NONE, 0)
+    let asked = limits::parts(set, Costs::NONE, limits::Room::default())
         .is_ok_and(|parts| parts.iter().any(|part| part.asks_policies));
     if asked {
         Costs { release: costs.release + more, timer: costs.timer + more, ..costs }

@@ -18,15 +18,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
-use punctual_dispatcher::late_waits::MAX_DELAYED;
 use punctual_dispatcher::{Event, Limits, TaskId};
 use punctual_policies::{Allocators, ReleaseEvent};
+use punctual_program_jobs::JobOrder;
 use punctual_sys::clock::monotonic_ns;
-use punctual_sys::pidfd;
 use punctual_sys::sched::thread_id;
 use punctual_taskset::TaskChange;
 
 use crate::abi::ALLOCATOR;
+use crate::added_jobs::DomainEnds;
 use crate::diagnostics::{not_done_here, wrong_cpu};
 use crate::gsi::KernelGsi;
 use crate::joining::{Joining, Members};
@@ -36,12 +36,17 @@ use crate::page_waits::PageWaits;
 use crate::policy_swap::{self, DomainSwap, Swapped};
 use crate::programs::Programs;
 use crate::reader::{Reader, RecordBatch, POLL_PERIOD};
+use crate::request_doorbell::RequestDoorbell;
 use crate::ring::Rings;
 use punctual_diagnostic::Diagnostic;
 
 mod changes;
+mod jobs;
+mod report;
 
 pub(crate) use changes::NewTask;
+use jobs::ProgramJobs;
+use report::Report;
 
 /// What a domain's thread is made with.
 pub(crate) struct Config {
@@ -50,8 +55,9 @@ pub(crate) struct Config {
     pub programs: Arc<Programs>,
     pub allocators: Allocators,
     pub limits: Limits,
-    /// For a domain whose policies are asked at each job.
-    pub doorbell: Option<MapHandle>,
+    /// For a domain whose policies are asked at each job: what rings for events, and the ends of
+    /// what the program requests.
+    pub allocator: Option<(MapHandle, DomainEnds)>,
     pub joining: Vec<Joining>,
     /// Tasks of the set, of all domains: the places of others follow theirs.
     pub of_the_set: usize,
@@ -71,6 +77,8 @@ pub(crate) enum Command {
     Change(usize, TaskChange),
     /// Other policies for groups.
     Swap(Box<DomainSwap>),
+    /// The order of a group to whose tasks the program adds jobs.
+    OrderJobs(u32, JobOrder),
     /// One task lends its jobs to another one, or to none any more.
     Lend(Lend),
     /// One more poll, and the end.
@@ -145,16 +153,28 @@ fn live(
     commands: &Receiver<Command>,
     events: &Sender<(u32, DomainEvent)>,
 ) -> Result<(), Diagnostic> {
-    let Config { domain, cpu, programs, allocators, limits, doorbell, joining, of_the_set } =
+    let Config { domain, cpu, programs, allocators, limits, allocator, joining, of_the_set } =
         config;
     members::pin(cpu)?;
     let mut gsi = KernelGsi::new(&programs, domain, monotonic_ns());
+    let (doorbell, ends) = allocator.unzip();
     let bell = doorbell.as_ref().map(|bell| listen(bell, &mut gsi)).transpose()?;
+    let (requests, mut jobs, mut of_tasks) = match ends {
+        None => (None, ProgramJobs::default(), Vec::new()),
+        Some(DomainEnds { doorbell, groups, events, tasks }) => {
+            (Some(doorbell), ProgramJobs { groups, events, ..ProgramJobs::default() }, tasks)
+        }
+    };
+    let bells = bell.as_ref().zip(requests.as_deref());
     let say = |what| events.send((domain, what)).is_ok();
     let mut members = Members::new(of_the_set);
     for one in joining {
-        if members.join(&mut gsi, one, &say)?.is_none() {
+        let index = one.index;
+        let Some(task) = members.join(&mut gsi, one, &say)? else {
             return Err(not_done_here(format!("CPU {cpu}: no room for a task")));
+        };
+        if let Some(at) = of_tasks.iter().position(|(of, _)| *of == index) {
+            jobs.add(index, task, of_tasks.swap_remove(at).1);
         }
     }
     if !say(DomainEvent::AllJoined) {
@@ -174,6 +194,7 @@ fn live(
         members,
         adding: Vec::new(),
         pages: PageWaits::default(),
+        jobs,
         events: Vec::new(),
         left: Vec::new(),
         handled: 0,
@@ -188,8 +209,11 @@ fn live(
     // The doorbell is silent about events of this thread's own commands.
     let mut more = at.drain_events()?;
     loop {
-        let stop = at.wait(bell.as_ref(), commands, next, more)?;
+        let stop = at.wait(bells, commands, next, more)?;
         at.add_waiting()?;
+        if requests.as_deref().is_some_and(RequestDoorbell::take) {
+            at.process_jobs()?;
+        }
         more = at.drain_events()?;
         if !stop && Instant::now() < next {
             // Jobs wait until an allocator sleeps again: its reports come later.
@@ -246,6 +270,7 @@ struct Domain<'a> {
     /// Tasks that wait for a number.
     adding: Vec<NewTask>,
     pages: PageWaits,
+    jobs: ProgramJobs,
     events: Vec<KeyedEvent>,
     left: Vec<usize>,
     handled: u64,
@@ -284,9 +309,9 @@ impl Domain<'_> {
     }
 
     fn handle(&mut self, cause: &Event) -> Result<(), Diagnostic> {
-        let Domain { allocators, gsi, members, pages, events, handled, .. } = self;
-        *handled += 1;
-        gsi.at(monotonic_ns());
+        self.handled += 1;
+        self.gsi.at(monotonic_ns());
+        let Domain { allocators, gsi, members, pages, jobs, events, .. } = self;
         let channel = gsi.channel();
         let before = channel.last_job();
         // The kernel has already handled the releases of the dispatcher's own reservations.
@@ -296,6 +321,7 @@ impl Domain<'_> {
             Event::JobEnded { task, .. } => reserved(task),
             _ => false,
         };
+        let mut report = Report { channel: channel.clone(), members, pages, jobs, events };
         allocators.handle(gsi, cause, &mut |event| {
             let key = match *cause {
                 // After a swap to a policy that makes its jobs, the job of this release is its.
@@ -304,29 +330,7 @@ impl Domain<'_> {
                 }
                 _ => Key::Made(channel.last_job()),
             };
-            let mut saturated = None;
-            match event {
-                ReleaseEvent::Ended { at, task, index, end, .. } if !reserved => {
-                    let late = members
-                        .of(task)
-                        .and_then(|member| member.over(end))
-                        .map_or(0, |flags| channel.end_release(task, flags));
-                    saturated = (late == i64::from(MAX_DELAYED))
-                        .then_some(ReleaseEvent::DelayedSaturated { at, task, index });
-                }
-                ReleaseEvent::Overrun { task, .. } if !reserved => {
-                    // One that has ended needs no signal.
-                    let member = members.of(task).into_iter();
-                    member.for_each(|m| drop(pidfd::send(&*m.pidfd, libc::SIGXCPU)));
-                }
-                _ => {}
-            }
-            let index = members.index_at(&event);
-            if let ReleaseEvent::Lost { count, .. } = event {
-                pages.lost(index, count);
-            }
-            let all = [event].into_iter().chain(saturated);
-            events.extend(all.map(|event| KeyedEvent { event, key, index }));
+            report.event(event, key, reserved);
         });
         gsi.check()
     }
@@ -357,16 +361,15 @@ impl Domain<'_> {
     /// whether the command was the one to stop.
     fn wait(
         &mut self,
-        bell: Option<&RingBuffer<'_>>,
+        bells: Option<(&RingBuffer<'_>, &RequestDoorbell)>,
         commands: &Receiver<Command>,
         next: Instant,
         more: bool,
     ) -> Result<bool, Diagnostic> {
-        let mut command = match bell {
+        let mut command = match bells {
             Some(_) if more => commands.try_recv().map_err(|e| e == TryRecvError::Disconnected),
-            Some(bell) => {
-                // Whole milliseconds: the rest of a period may come to none. A signal is no error.
-                let _ = bell.poll(POLL_PERIOD);
+            Some((bell, requests)) => {
+                requests.wait(bell, next.saturating_duration_since(Instant::now()));
                 commands.try_recv().map_err(|e| e == TryRecvError::Disconnected)
             }
             None => commands
@@ -380,6 +383,11 @@ impl Domain<'_> {
                 Ok(Command::Gone(index)) => self.remove(index, false)?,
                 Ok(Command::Change(index, change)) => self.change(index, &change),
                 Ok(Command::Lend(lend)) => lend.execute(&self.gsi.channel(), &self.members),
+                Ok(Command::OrderJobs(group, order)) => {
+                    // The host has checked the group and the order.
+                    let Domain { allocators, gsi, .. } = self;
+                    let _ = allocators.set_order(gsi, group, order.attributes());
+                }
                 Ok(Command::Swap(swap)) => self.swap(*swap)?,
                 Ok(Command::Begin(_)) => {}
                 Ok(Command::Stop) | Err(true) => return Ok(true),

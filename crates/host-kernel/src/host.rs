@@ -14,16 +14,18 @@ use std::time::{Duration, Instant};
 
 use punctual_policies::stuck_policy;
 use punctual_process::{CpuLock, Output};
+use punctual_program_jobs::{takes_jobs, ProgramGroups};
 use punctual_sys::clock::monotonic_ns;
 use punctual_sys::memory::{Extent, MemoryLock};
 use punctual_sys::thread_name;
 use punctual_taskset::{DomainId, TaskSet};
 use punctual_trace::{RunEvent, TaskEnd, TraceSink};
 
+use crate::added_jobs::{HostJobs, OfDomain};
 use crate::costs::capacity;
 use crate::domain::{self, Command, Config, DomainEvent};
 use crate::lateness::Lateness;
-use crate::limits::{parts, Part};
+use crate::limits::{parts, Part, Room};
 use crate::probe::Timer;
 use crate::reader::POLL_PERIOD;
 use crate::run_state::RunState;
@@ -55,6 +57,8 @@ pub struct Options {
     pub output: Output,
     /// Tasks that each domain may have beside the set's, as far as the kernel has room for them.
     pub room: u32,
+    /// Groups of each CPU that the program replenishes itself, where a group is under `jobs`.
+    pub program_groups: ProgramGroups,
 }
 
 /// How a run went.
@@ -82,7 +86,8 @@ pub struct KernelHost {
     readers: Vec<Reading>,
     events: Option<Receiver<(u32, DomainEvent)>>,
     pub(crate) state: RunState,
-    pub(crate) room: u32,
+    pub(crate) room: Room,
+    pub(crate) jobs: HostJobs,
     output: Output,
     /// Indices of tasks whose end was requested.
     stopped: BTreeSet<usize>,
@@ -92,7 +97,7 @@ pub struct KernelHost {
     scheduler: Scheduler,
     /// Ended after the scheduler was detached, which could not live without them.
     timers: Vec<TimerProcess>,
-    tasks: Option<Tasks>,
+    pub(crate) tasks: Option<Tasks>,
     memory: Option<MemoryLock>,
     locks: Vec<CpuLock>,
 }
@@ -103,6 +108,16 @@ pub(crate) struct Domain {
     thread: JoinHandle<()>,
     /// The thread is its allocator.
     pub(crate) asks_policies: bool,
+    /// What the program requests of it then.
+    pub(crate) jobs: Option<OfDomain>,
+}
+
+impl Domain {
+    /// Sends a command. A thread that is gone has reported why.
+    pub(crate) fn send(&self, command: Command) {
+        drop(self.commands.send(command));
+        self.jobs.iter().for_each(|jobs| jobs.doorbell.ring());
+    }
 }
 
 /// The reader's thread of a domain whose own thread is its allocator, from here: it reads until
@@ -120,7 +135,8 @@ impl KernelHost {
     /// What the set or the machine does not permit. Nothing is left behind.
     pub fn start(set: &TaskSet, options: Options) -> Result<KernelHost, Diagnostic> {
         let set = Arc::new(set.clone());
-        let Options { owner, traces: sinks, stdin, output, room } = options;
+        let Options { owner, traces: sinks, stdin, output, room, program_groups } = options;
+        let room = Room { tasks: room, groups: program_groups };
         let parts = parts(&set, capacity(&set).costs, room)?;
         machine::check(&set.cpus())?;
         let locks = parts.iter().map(|part| CpuLock::take(part.cpu, &owner));
@@ -152,6 +168,7 @@ impl KernelHost {
             events: None,
             state,
             room,
+            jobs: HostJobs::of(&set)?,
             output,
             stopped: BTreeSet::new(),
             origin: 0,
@@ -194,7 +211,7 @@ impl KernelHost {
         self.tasks.iter().for_each(Tasks::open);
         self.origin = monotonic_ns() + LEAD;
         for domain in &self.domains {
-            drop(domain.commands.send(Command::Begin(self.origin)));
+            domain.send(Command::Begin(self.origin));
         }
         self.await_all("its first releases cannot be set")
     }
@@ -212,11 +229,22 @@ impl KernelHost {
         let Part { domain: id, cpu, allocators, limits, asks_policies, .. } = part;
         let domain = id.0;
         let Some(tasks) = &self.tasks else { return Ok(()) };
-        let of_the_domain = self.set.tasks.iter().enumerate().filter(|(_, t)| t.domain == id);
-        let joining = of_the_domain.filter_map(|(index, spec)| tasks.joining(index, spec));
+        let set = self.set.clone();
+        let of_the_domain = || set.tasks.iter().enumerate().filter(|(_, t)| t.domain == id);
+        let joining = of_the_domain()
+            .filter_map(|(index, spec)| tasks.joining(index, spec, takes_jobs(&set, spec)));
         let joining = joining.collect();
-        let of_the_set = self.set.tasks.len();
-        let doorbell = asks_policies.then(|| self.scheduler.doorbell(domain)).transpose()?;
+        let of_the_set = set.tasks.len();
+        let (mut allocator, mut jobs) = (None, None);
+        if asks_policies {
+            let (of_domain, mut ends) = self.jobs.domain(self.room.groups)?;
+            for (index, spec) in of_the_domain() {
+                let requests = self.jobs.task((&set, index), spec, &of_domain.doorbell);
+                ends.tasks.extend(requests.map(|requests| (index, requests)));
+            }
+            allocator = Some((self.scheduler.doorbell(domain)?, ends));
+            jobs = Some(of_domain);
+        }
         let no_thread =
             |e| Diagnostic::machine(format!("no thread for CPU {cpu}: {e}"), "raise RLIMIT_NPROC");
         let thread = |name: &str| std::thread::Builder::new().name(thread_name::of_cpu(name, cpu));
@@ -232,12 +260,12 @@ impl KernelHost {
         }
         let programs = self.scheduler.programs();
         let config =
-            Config { domain, cpu, programs, allocators, limits, doorbell, joining, of_the_set };
+            Config { domain, cpu, programs, allocators, limits, allocator, joining, of_the_set };
         let (commands, requests) = channel();
         let thread = thread(thread_name::DOMAIN)
             .spawn(move || domain::run(config, &requests, &sender))
             .map_err(no_thread)?;
-        self.domains.push(Domain { commands, thread, asks_policies });
+        self.domains.push(Domain { commands, thread, asks_policies, jobs });
         Ok(())
     }
 
@@ -266,13 +294,19 @@ impl KernelHost {
     pub fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> bool {
         if let Err(e) = self.receive(wait, sink) {
             self.failure = Some(e);
+            self.end_jobs();
             return true;
         }
         if let Some(note) = self.tasks.as_mut().and_then(Tasks::look) {
             self.state.note(note);
         }
+        self.release_killed();
         self.report_ended(sink);
-        self.scheduler.ended().is_some() || stuck_policy().is_some()
+        let over = self.scheduler.ended().is_some() || stuck_policy().is_some();
+        if over {
+            self.end_jobs();
+        }
+        over
     }
 
     /// Handles what the domains report within that time.
@@ -315,9 +349,8 @@ impl KernelHost {
         Ok(())
     }
 
-    /// A thread that is gone has reported why.
-    fn send(&self, domain: u32, command: Command) {
-        drop(self.domains[domain as usize].commands.send(command));
+    pub(crate) fn send(&self, domain: u32, command: Command) {
+        self.domains[domain as usize].send(command);
     }
 
     /// A task with children that live on after its first process has ended when they are gone too.
@@ -325,7 +358,7 @@ impl KernelHost {
         let Some(tasks) = &mut self.tasks else { return };
         for index in self.state.take_doubtful(|index| tasks.ended(index).is_some()) {
             if let Some(domain) = self.state.domain_of(index) {
-                drop(self.domains[domain as usize].commands.send(Command::Retire(index)));
+                self.domains[domain as usize].send(Command::Retire(index));
             }
         }
         for index in self.state.left().collect::<Vec<_>>() {
@@ -337,6 +370,7 @@ impl KernelHost {
             tasks.remove(index);
             self.state.remove(index);
             self.stopped.remove(&index);
+            self.jobs.remove(index);
             sink(RunEvent::Ended { task: index as u32, how });
         }
     }

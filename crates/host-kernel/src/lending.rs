@@ -54,7 +54,7 @@ impl KernelHost {
         let (answer, answers) = channel();
         let lend = Lend { task, to, answer };
         // A thread that is gone has reported why.
-        drop(self.domains[domain as usize].commands.send(Command::Lend(lend)));
+        self.send(domain, Command::Lend(lend));
         match answers.recv_timeout(PATIENCE) {
             Ok(Err(Refusal::Tree)) => Err(Diagnostic::usage(
                 format!("{} would lend to itself, through other tasks", name(task)),

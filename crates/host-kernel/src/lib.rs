@@ -15,11 +15,13 @@
 //!        │      timer_process; guard
 //!        │             start                             how soon it is there, step by step
 //!        ├─ domain: joining, members, gsi (abi),       a thread per CPU: commands, events, records
-//!        │      ring, reader
+//!        │      ring, reader, request_doorbell
+//!        │             added_jobs                        jobs of the program: what hands them out
 //!        └─ run_state: periods, lateness, trace_file          results and traces
 //! ```
 
 mod abi;
+mod added_jobs;
 mod adopted;
 mod choose;
 mod costs;
@@ -35,6 +37,7 @@ mod kernel_btf;
 mod lateness;
 mod lending;
 mod limits;
+mod link_in_children;
 pub mod machine;
 mod members;
 mod page_waits;
@@ -44,6 +47,7 @@ mod privilege;
 mod probe;
 mod programs;
 mod reader;
+mod request_doorbell;
 mod ring;
 mod run_state;
 mod scheduler;

@@ -2,6 +2,7 @@
 
 use punctual_dispatcher::{Dispatcher, Limits, TaskId};
 use punctual_policies::{AllocatorOptions, Allocators, LocalDispatcher};
+use punctual_program_jobs::{domain_has_jobs, ProgramGroups};
 use punctual_taskset::{Arrival, Costs, DomainId, ServerSpec, TaskSet, TaskSpec};
 
 use crate::abi::{arena_limits, domains};
@@ -26,23 +27,32 @@ pub(crate) struct Part {
     pub windows_fit: bool,
 }
 
+/// What a domain has room for beside the set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Room {
+    /// Tasks that may be added later, where the kernel has room for them.
+    pub tasks: u32,
+    /// Groups that the program replenishes itself.
+    pub groups: ProgramGroups,
+}
+
 /// Whether this host can carry a set out.
 ///
 /// # Errors
 /// What of it only the other hosts can do.
 pub fn accepts(set: &TaskSet) -> Result<(), Diagnostic> {
-    parts(set, Costs::NONE, 0).map(drop)
+    parts(set, Costs::NONE, Room::default()).map(drop)
 }
 
-/// What allocators are made with, for a host that takes `costs` for its own work, and with room for
-/// `more` tasks than the set has.
-pub(crate) fn options(costs: Costs, more: u32) -> AllocatorOptions {
-    AllocatorOptions { costs, room: more, ..AllocatorOptions::in_real_time() }
+/// What allocators are made with, for a host that takes `costs` for its own work.
+pub(crate) fn options(costs: Costs, room: Room) -> AllocatorOptions {
+    let Room { tasks, groups } = room;
+    let in_real_time = AllocatorOptions::in_real_time();
+    AllocatorOptions { costs, room: tasks, program_groups: groups, ..in_real_time }
 }
 
-/// A set by its domains, for a host that takes `costs` for its own work. `more`: tasks of each
-/// domain that may be added later, where there is room for them.
-pub(crate) fn parts(set: &TaskSet, costs: Costs, more: u32) -> Result<Vec<Part>, Diagnostic> {
+/// A set by its domains, for a host that takes `costs` for its own work.
+pub(crate) fn parts(set: &TaskSet, costs: Costs, more: Room) -> Result<Vec<Part>, Diagnostic> {
     if set.domains.len() > domains() {
         return Err(not_done_here(format!(
             "the kernel host serves {} CPUs in a set; this one has {:?}",
@@ -55,11 +65,11 @@ pub(crate) fn parts(set: &TaskSet, costs: Costs, more: u32) -> Result<Vec<Part>,
     set.domain_ids().map(|domain| part(set, domain, costs, more)).collect()
 }
 
-fn part(set: &TaskSet, domain: DomainId, costs: Costs, more: u32) -> Result<Part, Diagnostic> {
+fn part(set: &TaskSet, domain: DomainId, costs: Costs, more: Room) -> Result<Part, Diagnostic> {
     let cpu = set.domain(domain).only_cpu()?;
     let of_the_set = set.tasks.iter().filter(|task| task.domain == domain).count() as u32;
     let most = arena_limits().tasks.saturating_sub(of_the_set);
-    let options = options(costs, more.min(most));
+    let options = options(costs, Room { tasks: more.tasks.min(most), ..more });
     let allocators = Allocators::with(set, domain, options)?;
     let limits = allocators.limits();
     let arena = arena_limits();
@@ -69,10 +79,11 @@ fn part(set: &TaskSet, domain: DomainId, costs: Costs, more: u32) -> Result<Part
     // are too few are carried out by the policy.
     let limits = Limits { events, records: arena.records, windows: arena.windows, ..limits };
     match room(cpu, &limits) {
-        Err(_) if more > 0 => return part(set, domain, costs, 0),
+        Err(_) if more.tasks > 0 => return part(set, domain, costs, Room { tasks: 0, ..more }),
         fits => fits?,
     }
-    let asks_policies = rehearse(set, domain, options, limits)?;
+    // Jobs of the program are added by the thread that executes the policies.
+    let asks_policies = rehearse(set, domain, options, limits)? || domain_has_jobs(set, domain);
     Ok(Part { domain, cpu, allocators, options, limits, asks_policies, windows_fit })
 }
 
@@ -192,7 +203,8 @@ mod tests {
 
     fn asks_policies(policy: &str, more: &str) -> bool {
         let text = format!("cpu = 0\npolicy = \"{policy}\"\n{TASK}{more}");
-        parts(&set(&text), Costs::NONE, 0).expect("it can be carried out")[0].asks_policies
+        parts(&set(&text), Costs::NONE, Room::default()).expect("it can be carried out")[0]
+            .asks_policies
     }
 
     #[test]

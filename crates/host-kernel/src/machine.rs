@@ -113,7 +113,7 @@ fn another(root: &Path) -> Option<Diagnostic> {
     let name = read(root, "sys/kernel/sched_ext/root/ops");
     let cause =
         format!("another sched_ext scheduler is there already ({name}); there is one at a time");
-    Some(Diagnostic::machine(cause, format!("end it; or {OTHERS}")))
+    Some(Diagnostic::machine(cause, format!("end it; or {OTHERS}")).with_errno(libc::EBUSY))
 }
 
 /// Why the kernel may have refused to attach ours: another scheduler was attached first. (One that

@@ -66,9 +66,7 @@ impl KernelHost {
         for (domain, policies) in swaps {
             named.extend(policies.changes().map(|(group, name)| (domain, group, name)));
             let swap = DomainSwap { policies, answer: answer.clone() };
-            let sent = self.domains[domain as usize].commands.send(Command::Swap(Box::new(swap)));
-            // A thread that is gone has reported why.
-            drop(sent);
+            self.send(domain, Command::Swap(Box::new(swap)));
         }
         drop(answer);
         Arc::make_mut(&mut self.set).set_policies(to);

@@ -10,6 +10,7 @@ use crate::abi::{Call, Command, Context, Create, Exit};
 use crate::diagnostics::{refused, OTHERS};
 use crate::guard::{Ahead, Guard};
 use crate::kernel_btf;
+use crate::link_in_children;
 use crate::machine;
 use crate::programs::Programs;
 use crate::timer_process::TimerProcess;
@@ -129,6 +130,7 @@ impl Scheduler {
                 || refused(format!("the kernel refused to attach the scheduler: {e}{log}"));
             machine::taken().unwrap_or_else(refused)
         })?;
+        link_in_children::close_in_children(&link);
         self.link = Some(link);
         Ok(())
     }
@@ -163,7 +165,12 @@ impl Scheduler {
             guard.alert();
         }
         let ahead = Ahead::of_others();
-        self.link = None;
+        if let Some(link) = self.link.take() {
+            link_in_children::forget();
+            // Refused where the kernel has ended the scheduler. A process that was forked without
+            // the C library may have the descriptor still.
+            let _ = link.detach();
+        }
         drop(ahead);
         self.guard = None;
     }

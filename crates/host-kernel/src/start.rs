@@ -6,7 +6,7 @@ use punctual_taskset::{Body, Spin, TaskSet};
 
 use crate::costs::capacity;
 use crate::diagnostics::not_done_here;
-use crate::limits::parts;
+use crate::limits::{parts, Room};
 use crate::machine;
 use crate::probe::Timer;
 use crate::scheduler::Scheduler;
@@ -39,7 +39,7 @@ impl Start {
         let set =
             TaskSet::single(10_000_000, 1_000_000, Body::Spin(Spin::Forever)).cpu(cpu).build();
         let set = set.map_err(|e| not_done_here(e.to_string()))?;
-        let parts = parts(&set, capacity(&set).costs, 0)?;
+        let parts = parts(&set, capacity(&set).costs, Room::default())?;
         machine::check(&set.cpus())?;
         let mut last = Instant::now();
         let mut lap = || {

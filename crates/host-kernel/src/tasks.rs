@@ -16,7 +16,7 @@ use punctual_process::{
 };
 use punctual_sys::pidfd;
 use punctual_sys::process::{reap, try_wait};
-use punctual_taskset::{Body, TaskSet, TaskSpec};
+use punctual_taskset::{Body, Overrun, TaskSet, TaskSpec};
 use punctual_trace::TaskEnd;
 use punctual_wait_page::SealedPage;
 use punctual_workload::{Spinner, Work};
@@ -69,6 +69,8 @@ pub enum AddedProgram {
         /// By what it learns of its releases, if its sched_yield waits for the next one.
         page: Option<SealedPage>,
     },
+    /// A thread of this process, by its number, alone. It has its budget in each period.
+    OwnThread(i32),
 }
 
 /// All of them, by index. Dropping it ends those that were started.
@@ -182,6 +184,10 @@ impl Tasks {
                 }
                 Process::new(pid, pidfd, Kind::Adopted)
             }
+            AddedProgram::OwnThread(tid) => {
+                let pidfd = adopted::check_own_thread(tid, cpu)?;
+                Process::new(tid, pidfd, Kind::Thread)
+            }
             AddedProgram::Thread { pid, tid, page } => {
                 let pidfd = adopted::check_thread(pid, tid, cpu)?;
                 Process { page, ..Process::new(tid, pidfd, Kind::Thread) }
@@ -191,20 +197,22 @@ impl Tasks {
         Ok(())
     }
 
-    /// Whose threads a task's members are.
-    pub fn joining(&self, index: usize, spec: &TaskSpec) -> Option<Joining> {
+    /// Whose threads a task's members are. `takes_jobs`: the program adds its jobs; its
+    /// `sched_yield` completes one, and is never late, as the program knows how each job ended.
+    pub fn joining(&self, index: usize, spec: &TaskSpec, takes_jobs: bool) -> Option<Joining> {
         let process = self.all.get(&index)?;
+        let waits = process.kind == Kind::Synthetic || process.page.is_some();
         Some(Joining {
             index,
             pid: process.pid,
-            cooperates: process.kind == Kind::Synthetic || process.page.is_some(),
+            cooperates: waits || takes_jobs,
             threads: match process.kind {
                 Kind::Adopted => Threads::All,
                 Kind::Thread => Threads::Alone,
                 Kind::Synthetic | Kind::Command(_) => Threads::First,
             },
             pidfd: process.pidfd.clone(),
-            overrun: spec.overrun,
+            overrun: if takes_jobs { Overrun::Skip } else { spec.overrun },
             page: process.page.clone(),
         })
     }
@@ -262,6 +270,21 @@ impl Tasks {
     /// How a task's first process ended, if it has. What it started may go on.
     pub fn ended(&self, index: usize) -> Option<TaskEnd> {
         self.all.get(&index)?.ended.clone()
+    }
+
+    /// Whether its first process has a SIGKILL to take, as after any signal that ends a process.
+    pub fn is_killed(&self, index: usize) -> bool {
+        const SIGKILL: u64 = 1 << (libc::SIGKILL - 1);
+        let Some(process) = self.all.get(&index).filter(|process| process.ended.is_none()) else {
+            return false;
+        };
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.pid));
+        let status = status.unwrap_or_default();
+        let pending = status.lines().filter_map(|line| {
+            line.strip_prefix("SigPnd:").or_else(|| line.strip_prefix("ShdPnd:"))
+        });
+        let signals = pending.filter_map(|set| u64::from_str_radix(set.trim(), 16).ok());
+        signals.fold(0, |all, set| all | set) & SIGKILL != 0
     }
 
     /// Ends what was started, before the scheduler is detached. Synthetic tasks end at their next

@@ -2,6 +2,8 @@
 //! fixed size, answered by events as those for tasks are.
 
 use std::fmt;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::Arc;
 
 use punctual_diagnostic::Diagnostic;
@@ -31,6 +33,10 @@ enum GroupRequest {
 /// a time. Its methods neither allocate nor lock.
 pub struct GroupJobs {
     requests: Producer<GroupRequest>,
+    /// Of this.
+    sent: u64,
+    /// Requests whose events were sent.
+    executed: Arc<AtomicU64>,
     doorbell: Arc<dyn JobDoorbell>,
     groups: ProgramGroups,
     /// The group in which those without another parent compete.
@@ -106,6 +112,13 @@ impl GroupJobs {
         self.send(GroupRequest::Order(number, Some(order)))
     }
 
+    /// All requests so far were executed, and the events of those that were refused can be read:
+    /// to be asked before events are looked for.
+    #[must_use]
+    pub fn are_executed(&self) -> bool {
+        self.executed.load(Acquire) == self.sent
+    }
+
     fn add(
         &mut self,
         serves: For,
@@ -129,6 +142,7 @@ impl GroupJobs {
             return Err(JobError::Over);
         }
         self.requests.push(request).map_err(|_| JobError::Full)?;
+        self.sent += 1;
         self.doorbell.note_jobs();
         Ok(())
     }
@@ -144,6 +158,7 @@ impl fmt::Debug for GroupJobs {
 #[derive(Debug)]
 pub struct GroupRequestSender {
     requests: Option<Producer<GroupRequest>>,
+    executed: Arc<AtomicU64>,
     groups: ProgramGroups,
 }
 
@@ -167,13 +182,18 @@ impl GroupRequestSender {
         let top = group.map_or(0, |group| group as u32 + 1);
         let before = (set.groups.len() as u32, set.budget_groups.len() as u32);
         let requests = self.requests.take().ok_or_else(jobs_taken)?;
-        Ok(GroupJobs { requests, doorbell, groups, top, before })
+        let executed = self.executed.clone();
+        Ok(GroupJobs { requests, sent: 0, executed, doorbell, groups, top, before })
     }
 }
 
 /// The requests for groups of a CPU, from its host's end.
 #[derive(Debug)]
-pub struct GroupRequests(Consumer<GroupRequest>);
+pub struct GroupRequests {
+    requests: Consumer<GroupRequest>,
+    taken: u64,
+    executed: Arc<AtomicU64>,
+}
 
 /// Both ends of the requests of a CPU; the second one where the program has groups.
 #[must_use]
@@ -181,15 +201,18 @@ pub fn group_requests(groups: ProgramGroups) -> (GroupRequestSender, Option<Grou
     let has_groups = groups != ProgramGroups::default();
     let ring = || touched_ring(REQUESTS, || GroupRequest::Order(0, None));
     let (requests, received) = has_groups.then(ring).unzip();
-    (GroupRequestSender { requests, groups }, received.map(GroupRequests))
+    let executed = Arc::new(AtomicU64::new(0));
+    let sender = GroupRequestSender { requests, executed: executed.clone(), groups };
+    (sender, received.map(|requests| GroupRequests { requests, taken: 0, executed }))
 }
 
 impl GroupRequests {
-    /// Most that one look takes: those that come meanwhile ring again.
-    pub const MOST: usize = REQUESTS;
+    /// Calls of [`execute_next`](GroupRequests::execute_next) in one look: requests that come
+    /// meanwhile ring again.
+    pub const MOST: usize = REQUESTS + 1;
 
     /// Executes the next request, if there is one: before those for the tasks in the groups. A
-    /// refusal is an event. Real-time safe.
+    /// refusal is an event. The events of the requests before it were sent. Real-time safe.
     pub fn execute_next(
         &mut self,
         allocators: &mut Allocators,
@@ -197,7 +220,9 @@ impl GroupRequests {
         events: Option<&mut JobEventSender>,
         report: &mut dyn FnMut(ReleaseEvent),
     ) -> bool {
-        let Ok(request) = self.0.pop() else { return false };
+        self.executed.store(self.taken, Release);
+        let Ok(request) = self.requests.pop() else { return false };
+        self.taken += 1;
         match request {
             GroupRequest::Add(job) => {
                 if let Err(why) = allocators.add_group_job(gsi, &job, report) {

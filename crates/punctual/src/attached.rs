@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use punctual_session::{is_task_thread, EnteredThread, Execution};
-use punctual_sys::sched::{self, Attributes, Mask};
+use punctual_sys::sched::{self, thread_id, Attributes, Mask};
+use punctual_trace::TaskEnd;
 
 use crate::draft::{this_process, Declared};
 use crate::handle::{Slot, TaskHandle};
@@ -125,6 +126,19 @@ impl TaskDraft<&Running> {
             _former: former,
             _of_this_thread: PhantomData,
         })
+    }
+}
+
+impl TaskDraft<&Running> {
+    /// Makes the calling thread the task as it is, on [`Host::Kernel`](crate::Host::Kernel): it has
+    /// its budget in each period, and no more, until the task is stopped or the run ends. It waits
+    /// for no release; threads and processes that it starts are not part of the task.
+    ///
+    /// # Errors
+    /// As of a task in a [`Running`] set; another host; a thread of a real-time class, or one that
+    /// may not run on the CPU. Nothing is changed then.
+    pub fn bound_this_thread(self) -> Result<TaskHandle<TaskEnd>, Error> {
+        self.finish_program(this_process(), Execution::OwnThread(thread_id()))
     }
 }
 

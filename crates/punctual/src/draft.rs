@@ -259,7 +259,7 @@ impl<P: DraftTarget> TaskDraft<P> {
         self.finish_program(Body::Pid(pid), Execution::AdoptedThread { pid, tid, page })
     }
 
-    fn finish_program(self, body: Body, execution: Execution) -> P::Output<TaskEnd> {
+    pub(crate) fn finish_program(self, body: Body, execution: Execution) -> P::Output<TaskEnd> {
         let slot = Slot::new();
         self.finish(body, execution, Arc::new(OfProgram(slot.clone())), slot)
     }

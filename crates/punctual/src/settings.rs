@@ -112,12 +112,12 @@ impl Settings {
         }
     }
 
-    /// Refuses hosts other than the user host where the program adds jobs.
+    /// Refuses hosts that take no jobs of the program where it adds some.
     pub fn accept_jobs(&self) -> Result<(), Error> {
         let mut groups = (0..self.set.groups.len()).map(Some).chain([None]);
         let jobs = |group| self.set.policy_of(group).name == Policy::Jobs.name();
-        if !matches!(self.host, Host::User | Host::Auto) && groups.any(jobs) {
-            let cause = "only the user host takes jobs of the program";
+        if !matches!(self.host, Host::User | Host::Kernel | Host::Auto) && groups.any(jobs) {
+            let cause = "only the user host and the kernel host take jobs of the program";
             return Err(Error::usage(cause, "leave the host out, or use another policy"));
         }
         Ok(())

@@ -383,9 +383,11 @@ fn a_group_is_ordered_while_it_runs() {
 }
 
 #[test]
-fn only_the_user_host_takes_jobs_of_the_program() {
-    let set = Punctual::on_cpu(0).policy(Policy::Jobs).host(Host::Kernel);
-    let error = set.admit().unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Usage);
-    assert!(error.cause.contains("only the user host"), "{error}");
+fn other_hosts_than_the_user_and_the_kernel_host_take_no_jobs_of_the_program() {
+    for host in [Host::Service, Host::Sim, Host::Fifo] {
+        let set = Punctual::on_cpu(0).policy(Policy::Jobs).host(host);
+        let error = set.admit().unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Usage);
+        assert!(error.cause.contains("only the user host and the kernel host"), "{error}");
+    }
 }

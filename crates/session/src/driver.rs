@@ -36,6 +36,9 @@ pub enum Execution {
         /// By what it waits for its releases.
         page: Option<SealedPage>,
     },
+    /// A thread of this program, by its number, as it is: it has its budget in each period. On the
+    /// kernel host.
+    OwnThread(i32),
     /// A program with its arguments, which need not be UTF-8.
     Command(Vec<OsString>),
 }
@@ -179,5 +182,6 @@ pub(crate) fn as_declared(executions: &[Execution]) -> Result<(), Diagnostic> {
 }
 
 fn no_jobs() -> Diagnostic {
-    Diagnostic::usage("this host takes no jobs of the program", "use the user host")
+    let help = "use the user host or the kernel host";
+    Diagnostic::usage("this host takes no jobs of the program", help)
 }

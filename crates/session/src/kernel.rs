@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_host_kernel::{AddedProgram, KernelHost, Outcome};
+use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{Body, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::RunEvent;
@@ -23,9 +24,10 @@ impl KernelDriver {
         traces: &Traces,
     ) -> Result<KernelDriver, Diagnostic> {
         as_declared(executions)?;
-        let RunOptions { owner, stdin, output, room, .. } = options;
+        let RunOptions { owner, stdin, output, room, program_groups, .. } = options;
         let traces = traces.0.clone();
-        let options = punctual_host_kernel::Options { owner, traces, stdin, output, room };
+        let options =
+            punctual_host_kernel::Options { owner, traces, stdin, output, room, program_groups };
         KernelHost::start(set, options).map(KernelDriver)
     }
 }
@@ -49,6 +51,7 @@ impl Driver for KernelDriver {
             (Execution::AdoptedThread { pid, tid, page }, _) => {
                 AddedProgram::Thread { pid, tid, page }
             }
+            (Execution::OwnThread(tid), _) => AddedProgram::OwnThread(tid),
             (Execution::AsDeclared, Body::Pid(pid)) => AddedProgram::Process(*pid),
             (Execution::AsDeclared, Body::Command(argv)) => {
                 AddedProgram::Command(argv.iter().map(Into::into).collect())
@@ -69,6 +72,22 @@ impl Driver for KernelDriver {
 
     fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
         self.0.change(index as usize, change)
+    }
+
+    fn task_jobs(&mut self, index: u32) -> Result<TaskJobs, Diagnostic> {
+        self.0.task_jobs(index as usize)
+    }
+
+    fn job_events(&mut self) -> Result<JobEvents, Diagnostic> {
+        self.0.job_events()
+    }
+
+    fn group_jobs(&mut self, group: Option<usize>) -> Result<GroupJobs, Diagnostic> {
+        self.0.group_jobs(group)
+    }
+
+    fn order_jobs(&mut self, group: Option<usize>, by: &[Attribute]) -> Result<(), Diagnostic> {
+        self.0.order_jobs(group, by)
     }
 
     fn figures(&self) -> HostFigures {

@@ -253,7 +253,8 @@ impl RunningSet {
     /// What adds jobs to the task at this place, whose group is under the policy `jobs`; once.
     ///
     /// # Errors
-    /// Another policy; a host other than the user host; it was taken before, or the task has ended.
+    /// Another policy; a host other than the user and the kernel host; it was taken before, or the
+    /// task has ended.
     pub fn task_jobs(&mut self, place: usize) -> Result<TaskJobs, Diagnostic> {
         self.driver.task_jobs(place as u32)
     }
@@ -261,7 +262,8 @@ impl RunningSet {
     /// The ends of all jobs that the program adds; once.
     ///
     /// # Errors
-    /// No group is under the policy `jobs`; a host other than the user host; it was taken before.
+    /// No group is under the policy `jobs`; a host other than the user and the kernel host; it was
+    /// taken before.
     pub fn job_events(&mut self) -> Result<JobEvents, Diagnostic> {
         self.driver.job_events()
     }

@@ -78,6 +78,11 @@ impl UserDriver {
             Execution::AdoptedThread { pid, tid, page } => {
                 self.host.adopt_thread(index, spec, (pid, tid), page.as_ref())
             }
+            Execution::OwnThread(_) => {
+                let cause = "on the user host a thread of this program enters its task by itself";
+                Err(Diagnostic::usage(cause, "have it enter, or use the kernel host")
+                    .of_task(&spec.name))
+            }
             Execution::Entered(entry) => match &*entry {
                 ThreadEntry::User(entry) => self.host.add_entered(index, spec, entry),
                 ThreadEntry::Service(_) => Err(of_another_host(spec)),

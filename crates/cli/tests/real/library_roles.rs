@@ -284,7 +284,7 @@ fn refused(cpu: u32) {
         (task(set().overload()), "admits no set that does not fit"),
         (with_handler.spawn(|_| {}), "calls no overrun handlers"),
         (set().task(long).period(10 * MS).budget(MS).spawn(|_| {}), "is longer than 40"),
-        (task(set().policy(Policy::Jobs)), "only the user host takes jobs"),
+        (task(set().policy(Policy::Jobs)), "only the user host and the kernel host take jobs"),
     ] {
         let refused = declared.admit().expect_err(words);
         assert!(refused.cause.contains(words), "{refused}");

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_dispatcher::{Refusal, TaskId};
+use punctual_program_jobs::TaskRequests;
 use punctual_taskset::{TaskChange, TaskSpec};
 
 use super::Domain;
@@ -19,6 +20,8 @@ pub(crate) struct NewTask {
     pub origin: u64,
     /// How long it may wait for threads of an earlier task, whose number it gets, to leave.
     pub until: Instant,
+    /// Where the program adds its jobs.
+    pub requests: Option<TaskRequests>,
     pub answer: Sender<Result<(), Diagnostic>>,
 }
 
@@ -37,18 +40,22 @@ impl Domain<'_> {
     }
 
     fn add(&mut self, new: NewTask) -> Result<(), Diagnostic> {
-        let NewTask { joining, spec, origin, until, answer } = new;
+        let NewTask { joining, spec, origin, until, requests, answer } = new;
         let index = joining.index;
         let answered = match self.members.join(&mut self.gsi, joining.clone(), self.say) {
             Ok(None) if Instant::now() < until => {
-                self.adding.push(NewTask { joining, spec, origin, until, answer });
+                self.adding.push(NewTask { joining, spec, origin, until, requests, answer });
                 return Ok(());
             }
             Ok(None) => Err(Diagnostic::machine(
                 "threads of a task that has ended have not left the dispatcher's queue",
                 "try again when the CPU has time for ordinary threads",
             )),
-            Ok(Some(task)) => self.register(task, &spec, origin),
+            Ok(Some(task)) => {
+                let requests = requests.into_iter();
+                requests.for_each(|requests| self.jobs.add(index, task, requests));
+                self.register(task, &spec, origin)
+            }
             Err(refused) => {
                 self.left.push(index);
                 Err(refused)
@@ -94,12 +101,14 @@ impl Domain<'_> {
     /// The kernel's failure.
     pub(super) fn remove(&mut self, index: usize, retires: bool) -> Result<(), Diagnostic> {
         let Some(task) = self.members.number(index) else {
+            self.drop_jobs(index);
             self.adding.retain(|new| new.joining.index != index);
             return Ok(());
         };
         // Before the thread executes as an ordinary one.
         self.pages.remove(index);
         self.drain_events()?;
+        self.end_jobs(index, task);
         if retires {
             // Refused where its last thread has just left.
             let _ = self.gsi.retire(task);
@@ -109,6 +118,7 @@ impl Domain<'_> {
         // How its last release ended.
         self.drain_events()?;
         self.members.remove(task);
+        self.drop_jobs(index);
         self.left.push(index);
         Ok(())
     }

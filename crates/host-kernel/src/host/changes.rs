@@ -4,6 +4,7 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use punctual_diagnostic::Diagnostic;
+use punctual_program_jobs::takes_jobs;
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{TaskChange, TaskSpec};
 
@@ -35,11 +36,15 @@ impl KernelHost {
         let cpu = self.set.domain(spec.domain).only_cpu()?;
         let Some(tasks) = &mut self.tasks else { return Err(not_done_here("the run has ended")) };
         tasks.add(index, (spec, program), (cpu, &self.locks), self.output).map_err(of_task)?;
-        let Some(joining) = tasks.joining(index, spec) else { return Ok(()) };
+        let takes_jobs = takes_jobs(&self.set, spec);
+        let Some(joining) = tasks.joining(index, spec, takes_jobs) else { return Ok(()) };
         self.state.add(index, spec);
+        let of_domain = self.domains[domain as usize].jobs.as_ref();
+        let requests =
+            of_domain.and_then(|of| self.jobs.task((&self.set, index), spec, &of.doorbell));
         let (answer, answers) = channel();
         let (origin, until) = (monotonic_ns() + LEAD, Instant::now() + NUMBER_IS_FREE);
-        let new = NewTask { joining, spec: spec.clone(), origin, until, answer };
+        let new = NewTask { joining, spec: spec.clone(), origin, until, requests, answer };
         self.send(domain, Command::Add(Box::new(new)));
         let added = answers.recv_timeout(PATIENCE).unwrap_or_else(|e| {
             if e == RecvTimeoutError::Timeout {
@@ -55,6 +60,7 @@ impl KernelHost {
                 tasks.kill(index);
                 tasks.remove(index);
                 self.state.remove(index);
+                self.jobs.remove(index);
             }
         }
         added.map_err(of_task)

@@ -65,7 +65,7 @@ impl KernelHost {
     /// Each domain looks once more; then its reader, which finds all that came of it.
     fn stop(&mut self, sink: &mut dyn FnMut(RunEvent)) -> Result<(), Diagnostic> {
         for domain in &self.domains {
-            drop(domain.commands.send(Command::Stop));
+            domain.send(Command::Stop);
         }
         let domains = self.domains.len();
         // One that a policy of the program keeps does not stop.
@@ -106,8 +106,10 @@ impl KernelHost {
     fn end(&mut self) {
         self.tasks.iter().for_each(Tasks::end);
         self.events = None;
-        for Domain { commands, thread, .. } in self.domains.drain(..) {
+        self.end_jobs();
+        for Domain { commands, thread, jobs, .. } in self.domains.drain(..) {
             drop(commands);
+            jobs.iter().for_each(|jobs| jobs.doorbell.ring());
             join(thread);
         }
         for Reading { running, thread } in self.readers.drain(..) {
