@@ -104,15 +104,17 @@ typedef struct {
  * environment. The calling thread is the allocator from here on, and the other calls are its own.
  * It executes on that CPU before all jobs, for at most a millisecond in every ten; the jobs of all
  * processes together may have nine of the ten. PUNCTUAL_GSI_TRACE in the environment names a file
- * for a trace of the run.
+ * for a trace of the run. With PUNCTUAL_GSI_HOST=kernel the dispatcher is inside the kernel, by
+ * sched_ext; else it is a thread of the program.
  *
- * Needs what punctual_open(3) needs. A program has one allocator.
+ * Needs what punctual_open(3) needs; inside the kernel what docs/kernel-host.md says. A program has
+ * one allocator.
  *
  * Errors:
- * EBUSY the program has an allocator, or another dispatcher has the CPU
+ * EBUSY the program has an allocator, another dispatcher has the CPU, or sched_ext is in use
  * EALREADY the calling thread is a task of punctual_attach(3)
  * EPERM privileges are missing; this is the child of a process that used Punctual
- * EINVAL the environment names no CPU of this machine
+ * EINVAL the environment names no CPU of this machine, or no host
  * EIO the machine refuses it
  * EMFILE there are no descriptors left
  */

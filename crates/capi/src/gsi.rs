@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};
 
 use punctual::jobs::Attribute;
-use punctual::{Punctual, Time};
+use punctual::{Host, Punctual, Time};
 use punctual_sys::sched::thread_id;
 
 use crate::current;
@@ -74,8 +74,16 @@ fn begin() -> Result<(), CallError> {
             error(libc::EINVAL, cause, "set it to the number of one, or to nothing")
         })?),
     };
+    let host = match std::env::var("PUNCTUAL_GSI_HOST").as_deref() {
+        Err(_) | Ok("user") => Host::User,
+        Ok("kernel") => Host::Kernel,
+        Ok(host) => {
+            let cause = format!("PUNCTUAL_GSI_HOST: {host:?} is no host of jobs");
+            return Err(error(libc::EINVAL, cause, "set it to user or kernel").into());
+        }
+    };
     let trace = std::env::var_os("PUNCTUAL_GSI_TRACE");
-    let allocator = Allocator::start(set, trace, table)?;
+    let allocator = Allocator::start(set, host, trace, table)?;
     *ALLOCATOR.lock().unwrap_or_else(PoisonError::into_inner) = Some(allocator);
     Ok(())
 }
@@ -165,6 +173,7 @@ pub unsafe extern "C" fn GSI_getevents(events: *mut GsiEvent, number: c_int) -> 
         })?;
         let mut filled = 0;
         loop {
+            let sent_all = allocator.has_sent_all();
             allocator.take_messages();
             while filled < number {
                 let event = match allocator.next_event() {
@@ -176,7 +185,7 @@ pub unsafe extern "C" fn GSI_getevents(events: *mut GsiEvent, number: c_int) -> 
                 unsafe { events.add(filled).write(event) };
                 filled += 1;
             }
-            if filled > 0 || !allocator.expects_events() {
+            if filled > 0 || sent_all && !allocator.expects_events() {
                 return Ok(filled);
             }
             allocator.wait();

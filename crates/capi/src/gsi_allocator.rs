@@ -9,7 +9,7 @@ use punctual::jobs::{
     AddedJobEnd, Attribute, GroupJobs, JobError, JobEvent, JobEvents, JobParams, JobPlace,
     JobRefusal, NoEvent, ProgramGroups, TaskJobs,
 };
-use punctual::{Policy, Punctual, Running, SchedulingGroup, Time};
+use punctual::{Host, Policy, Punctual, Running, SchedulingGroup, Time};
 use punctual_sys::pidfd;
 
 use crate::current;
@@ -40,6 +40,8 @@ pub struct Allocator {
     running: Running,
     events: JobEvents,
     table: &'static ProcessTable,
+    /// Processes that may have jobs at one time.
+    most: usize,
     processes: Vec<Process>,
     group_jobs: GroupJobs,
     /// Jobs of groups whose events were not received.
@@ -94,18 +96,24 @@ struct InFlight {
 }
 
 impl Allocator {
-    /// Starts the dispatcher of a set, with a trace, and makes the calling thread its allocator.
+    /// Starts the dispatcher of a set, inside the kernel or not, with a trace, and makes the
+    /// calling thread its allocator.
     ///
     /// # Errors
     /// Those of [`Punctual::admit`], `start` and `attach`.
     pub fn start(
         set: Punctual,
+        host: Host,
         trace: Option<OsString>,
         table: &'static ProcessTable,
     ) -> Result<Allocator, CallError> {
         let groups = ProgramGroups { scheduling: GROUPS, budget: GROUPS };
         let jobs = SchedulingGroup::new(TOP, PERIOD, JOBS_BUDGET).policy(Policy::Jobs);
-        let mut set = set.policy(Policy::FixedPriority).overload().task_limit(PROCESSES as u32 + 1);
+        let in_the_kernel = host == Host::Kernel;
+        // Inside the kernel a CPU has 256 tasks, of which the allocator is one.
+        let most = if in_the_kernel { PROCESSES - 1 } else { PROCESSES };
+        let set = set.host(host).policy(Policy::FixedPriority).overload();
+        let mut set = set.task_limit(most as u32 + 1);
         // Processes come and go without end.
         set = set.group(jobs.priority(0)).program_groups(groups).forget_ended();
         if let Some(trace) = trace {
@@ -115,12 +123,18 @@ impl Allocator {
         let (events, group_jobs) = (running.job_events()?, running.group_jobs(Some(TOP))?);
         let allocator =
             running.task("allocator").period(PERIOD).budget(ALLOCATOR_BUDGET).priority(1);
-        current::enter(allocator.attach()?, std::ptr::null_mut());
+        if in_the_kernel {
+            allocator.bound_this_thread()?;
+        } else {
+            current::enter(allocator.attach()?, std::ptr::null_mut());
+        }
+        table.set_by_yield(in_the_kernel);
         table.set_open(true);
         Ok(Allocator {
             running,
             events,
             table,
+            most,
             processes: Vec::with_capacity(PROCESSES),
             group_jobs,
             of_groups: Vec::with_capacity(GROUP_JOBS),
@@ -199,6 +213,12 @@ impl Allocator {
         Ok(())
     }
 
+    /// The dispatcher has taken all jobs of groups: one that it refused has its event. To be asked
+    /// before events are looked for.
+    pub fn has_sent_all(&self) -> bool {
+        self.group_jobs.are_executed()
+    }
+
     /// Whether a job is left of which an event may come.
     pub fn expects_events(&self) -> bool {
         self.processes.iter().any(|process| process.in_flight.is_some())
@@ -222,9 +242,12 @@ impl Allocator {
         if pidfd::has_ended(&pidfd) {
             return Err(ended());
         }
-        let full = || failed(libc::ENOSPC, c"256 processes have jobs; end one of them first");
-        if self.processes.len() == PROCESSES {
-            return Err(full());
+        let full = || {
+            let most = self.most;
+            error(libc::ENOSPC, format!("{most} processes have jobs"), "end one of them first")
+        };
+        if self.processes.len() >= self.most {
+            return Err(full().into());
         }
         let task = self.running.task(format!("process {pid}")).group(TOP);
         let task = task.period(WHOLE).budget(WHOLE).pid(pid)?;

@@ -10,6 +10,9 @@
 //!             ──start, answered, sequence──> its start has come: GSI_abort_job returns
 //! ```
 //!
+//! Inside the kernel a process completes its job by `sched_yield`, which returns on its next job:
+//! it sends no message.
+//!
 //! A message names the job that the process saw. One of a job gone by is answered at once: the
 //! process continues on the job that it has. The dispatcher reads nothing of this; what a process
 //! writes here is its own affair, or that of a program of the same user.
@@ -33,7 +36,7 @@ pub const PROCESSES: usize = 256;
 /// Names the table and the pipe of the allocator for processes that called exec.
 const ENVIRONMENT: &CStr = c"PUNCTUAL_GSI";
 /// Another version of the library has another one.
-const MAGIC: u64 = 0x4753_4900_0000_0001;
+const MAGIC: u64 = 0x4753_4900_0000_0002;
 /// How often a process that waits looks whether its allocator is alive, ns.
 const LOOK: u64 = 100_000_000;
 
@@ -43,6 +46,8 @@ struct Words {
     allocator: AtomicI32,
     /// Counts the entries that were claimed; odd: there is no allocator.
     claims: AtomicU32,
+    /// 1: a process completes its job by `sched_yield`.
+    by_yield: AtomicU32,
     processes: [ProcessEntry; PROCESSES],
 }
 
@@ -185,6 +190,11 @@ impl ProcessTable {
         futex::wake_shared(claims);
     }
 
+    /// Whether processes complete their jobs by `sched_yield`. Before there are any.
+    pub fn set_by_yield(&self, by_yield: bool) {
+        self.words().by_yield.store(by_yield.into(), SeqCst);
+    }
+
     /// A free entry for a process; `None` when there is none.
     pub fn claim(&self, pid: i32) -> Option<&ProcessEntry> {
         let free = |entry: &&ProcessEntry| entry.pid.load(SeqCst) == 0;
@@ -323,6 +333,12 @@ pub fn abort_job() -> Result<(), AbortError> {
     if is_new {
         // Its first job is not the one that it ends.
         return entry.wait(me, allocator, |_| entry.sequence.load(SeqCst) > 0);
+    }
+    if table.words().by_yield.load(SeqCst) == 1 {
+        // SAFETY: a system call without arguments.
+        unsafe { libc::sched_yield() };
+        let is_over = entry.pid.load(SeqCst) != me || pidfd::has_ended(allocator);
+        return if is_over { Err(AbortError::Over) } else { Ok(()) };
     }
     let message = Message { pid: me, sequence: entry.sequence.load(SeqCst) };
     let asked = entry.asked.fetch_add(1, SeqCst).wrapping_add(1);

@@ -3,13 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use punctual_trace::kind::event;
-
+use crate::figures::{bands, figure_5, figures_3_and_4};
 use crate::traced_jobs::{jobs_of, read, TracedJob};
 use crate::{compile, passed, passes, run, turn, HERE};
 
-/// ns in a ms.
-const MS: u64 = 1_000_000;
 const NO_WARNING: [&str; 4] = ["-Wall", "-Wextra", "-pedantic", "-Werror"];
 
 fn text(path: impl AsRef<Path>) -> String {
@@ -96,84 +93,18 @@ fn jobs_of_program(source: &Path) -> Option<Vec<Vec<TracedJob>>> {
     ran.then(|| jobs_of(&read(&trace)).into_values().collect())
 }
 
-/// The pairs of jobs that follow each other with these priorities.
-fn pairs(jobs: &[TracedJob], priorities: (i64, i64)) -> impl Iterator<Item = [TracedJob; 2]> + '_ {
-    let both = jobs.windows(2).map(|pair| [pair[0], pair[1]]);
-    both.filter(move |pair| (pair[0].priority, pair[1].priority) == priorities)
-}
-
-/// Both are of one period. What ends when it is sent, by a program that is late, is not in the
-/// trace, so that jobs of different periods may follow each other there.
-fn within([first, second]: &[TracedJob; 2], period: u64) -> bool {
-    second.start < first.start + period
-}
-
-/// The optional part has what the mandatory one left, in the same period, when that is over.
-/// Returns how many mandatory parts completed whose optional parts executed.
-fn is_imprecise(jobs: &[TracedJob], period: u64, budget: u64) -> usize {
-    const HIGH: i64 = 3;
-    const LOW: i64 = 1;
-    let mut executed = 0;
-    for [mandatory, optional] in pairs(jobs, (HIGH, LOW)).filter(|pair| within(pair, period)) {
-        assert_eq!((mandatory.start, mandatory.finish), (optional.start, optional.finish));
-        assert_eq!(mandatory.finish - mandatory.start, period);
-        // Up to a twenty-fifth more settles what an earlier one lost to the dispatcher.
-        let left = budget - mandatory.used.min(budget);
-        assert!(optional.budget <= left * 26 / 25, "{mandatory:?} {optional:?}");
-        let completed = mandatory.end == event::COMPLETED;
-        executed += usize::from(completed && optional.used > 0);
-    }
-    for [optional, mandatory] in pairs(jobs, (LOW, HIGH)) {
-        assert_eq!((mandatory.start - optional.start) % period, 0);
-        assert!(mandatory.start > optional.start && mandatory.budget <= budget * 26 / 25);
-    }
-    executed
-}
-
 #[test]
 fn figures_3_and_4_execute_optional_parts_on_what_mandatory_ones_left() {
-    let Some(jobs) = jobs_of_program(&example("fig3.c")) else { return };
-    assert_eq!(jobs.len(), 1, "one process");
-    let executed = is_imprecise(&jobs[0], 10 * MS, 3 * MS);
-    assert!(executed > 0, "{jobs:?}");
-    // 20 rounds of 1 ms each.
-    let all: u64 = jobs[0].iter().map(|job| job.used).sum();
-    assert!(all >= 39 * MS, "{all}");
+    jobs_of_program(&example("fig3.c")).map(|jobs| figures_3_and_4(&jobs));
 }
 
 #[test]
 fn mandatory_parts_come_before_other_jobs_and_optional_ones_after_them() {
     let source = Path::new(HERE).join("tests/c/gsi_bands.c");
-    let Some(jobs) = jobs_of_program(&source) else { return };
-    assert_eq!(jobs.len(), 3, "two tasks and a job between the bands");
-    // What was selected while what waited is checked with the reading of the trace.
-    let imprecise = jobs.iter().filter(|jobs| jobs.iter().any(|job| job.priority == 3));
-    let executed: Vec<usize> = imprecise.map(|jobs| is_imprecise(jobs, 20 * MS, 6 * MS)).collect();
-    assert_eq!(executed.len(), 2);
-    assert!(executed.iter().sum::<usize>() > 0, "{executed:?}");
+    jobs_of_program(&source).map(|jobs| bands(&jobs));
 }
 
 #[test]
 fn figure_5_promotes_what_the_low_band_did_not_complete() {
-    const LOW: i64 = 1;
-    const HIGH: i64 = 3;
-    let Some(jobs) = jobs_of_program(&example("fig5.c")) else { return };
-    let (period, promotion, budget) = (20 * MS, 10 * MS, 6 * MS);
-    let dual = jobs.iter().find(|jobs| jobs.iter().any(|job| job.priority == LOW));
-    let dual = dual.expect("a task of two priorities");
-    let mut executed = 0;
-    for [low, high] in pairs(dual, (LOW, HIGH)).filter(|pair| within(pair, period)) {
-        assert_ne!(low.end, event::COMPLETED, "it has nothing left to promote");
-        assert_eq!(low.finish, low.start + promotion);
-        assert_eq!(high.start, low.finish, "it starts at the promotion");
-        assert_eq!(high.finish, low.start + period);
-        let left = budget - low.used.min(budget);
-        assert!(high.budget <= left * 26 / 25, "{low:?} {high:?}");
-        executed += usize::from(high.used > 0);
-    }
-    assert!(executed > 0, "{dual:?}");
-    for pair in [(LOW, LOW), (HIGH, LOW)].iter().flat_map(|&p| pairs(dual, p)) {
-        let begun = if pair[0].priority == HIGH { promotion } else { 0 };
-        assert_eq!((pair[1].start + begun - pair[0].start) % period, 0, "{pair:?}");
-    }
+    jobs_of_program(&example("fig5.c")).map(|jobs| figure_5(&jobs));
 }

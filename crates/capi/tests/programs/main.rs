@@ -1,5 +1,7 @@
 //! Programs in C, compiled and linked as users do it, and run on the user host.
 
+#[path = "../common/figures.rs"]
+mod figures;
 mod gsi;
 #[path = "../../../punctual/tests/common/traced_jobs.rs"]
 mod traced_jobs;
