@@ -5,8 +5,6 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::Once;
 
-use libbpf_rs::Link;
-
 /// The link of this process; -1: none. The kernel has one scheduler at a time.
 static LINK: AtomicI32 = AtomicI32::new(-1);
 
@@ -19,7 +17,7 @@ extern "C" fn in_child() {
 }
 
 /// Children that are forked from here on do not have `link`.
-pub(crate) fn close_in_children(link: &Link) {
+pub(crate) fn close_in_children(link: &impl AsFd) {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {
         // SAFETY: the handler makes a system call, which is safe in the child of a fork.
@@ -32,4 +30,36 @@ pub(crate) fn close_in_children(link: &Link) {
 /// is detached then.
 pub(crate) fn forget() {
     LINK.store(-1, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    /// Whether a child that is forked now has this descriptor.
+    fn child_has(file: &File) -> bool {
+        // SAFETY: the child makes two system calls.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            // SAFETY: as above.
+            unsafe { libc::_exit(libc::fcntl(file.as_raw_fd(), libc::F_GETFD).min(0)) };
+        }
+        assert!(pid > 0, "a child");
+        let mut status = 0;
+        // SAFETY: a child of ours.
+        assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+        libc::WEXITSTATUS(status) == 0
+    }
+
+    #[test]
+    fn children_have_the_link_neither_open_nor_closed_by_chance() {
+        let file = File::open("/dev/null").expect("it is there");
+        assert!(child_has(&file));
+        close_in_children(&file);
+        assert!(!child_has(&file));
+        forget();
+        assert!(child_has(&file), "it may be another one's by then");
+        assert!(file.metadata().is_ok(), "it is still open here");
+    }
 }

@@ -79,3 +79,24 @@ impl JobDoorbell for RequestDoorbell {
         self.over.load(SeqCst)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::RequestDoorbell;
+    use punctual_program_jobs::JobDoorbell;
+
+    #[test]
+    fn requests_ring_once_until_they_are_taken() {
+        let doorbell = RequestDoorbell::new().expect("there are descriptors");
+        assert!(!doorbell.take());
+        for _ in 0..1000 {
+            doorbell.note_jobs();
+        }
+        assert!(doorbell.take());
+        assert!(!doorbell.take() && !doorbell.count.take(), "nothing is left that would wake");
+        doorbell.ring();
+        assert!(doorbell.take() && !doorbell.is_over());
+        doorbell.end();
+        assert!(doorbell.is_over());
+    }
+}

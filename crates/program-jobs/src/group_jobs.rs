@@ -240,3 +240,58 @@ impl GroupRequests {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_dispatcher::Dispatcher;
+    use punctual_policies::{AllocatorOptions, LocalDispatcher, JOBS};
+    use punctual_taskset::{DomainId, PolicySpec};
+
+    use crate::{AddedJobEnd, JobEventRings, JobRefusal, NoEvent};
+
+    #[derive(Debug)]
+    struct Silent;
+
+    impl JobDoorbell for Silent {
+        fn note_jobs(&self) {}
+        fn is_over(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn requests_are_executed_once_the_events_of_refused_ones_are_there() {
+        let set = TaskSet::without_tasks([0], PolicySpec::named(JOBS.info.name));
+        let groups = ProgramGroups { scheduling: 2, budget: 0 };
+        let (mut sender, requests) = group_requests(groups);
+        let (mut requests, silent) = (requests.expect("there are groups"), Arc::new(Silent));
+        let mut jobs = sender.take(&set, None, silent.clone()).expect("it is there");
+        assert!(sender.take(&set, None, silent).is_err(), "once");
+        let mut rings = JobEventRings::of(&set).expect("descriptors").expect("jobs");
+        let mut events = rings.sender();
+        let mut reader = JobEventRings::take_reader(Some(&mut rings)).expect("once");
+
+        punctual_policies::register(&[&JOBS]).expect("there is no other policy of its name");
+        let options = AllocatorOptions { program_groups: groups, ..AllocatorOptions::default() };
+        let mut allocators = Allocators::with(&set, DomainId(0), options).expect("it is in order");
+        let mut dispatcher = Dispatcher::new(allocators.limits()).expect("memory");
+        let mut gsi = LocalDispatcher::new(&mut dispatcher, 0);
+        allocators.begin(&mut gsi, 0).expect("room");
+        let params = JobParams { start: 0, finish: u64::MAX, budget: 1, priority: 0 };
+        let [inner, outer] = [1, 2].map(|group| jobs.place(group, 0).expect("it is there"));
+        assert!(jobs.are_executed());
+        jobs.serve(1, outer, &params, 7).expect("room");
+        // In a circle.
+        jobs.serve(2, inner, &params, 8).expect("room");
+        let mut execute =
+            || requests.execute_next(&mut allocators, &mut gsi, Some(&mut events), &mut |_| {});
+        assert!(!jobs.are_executed());
+        assert!(execute() && execute());
+        // What the caller reports follows the call.
+        assert!(!jobs.are_executed() && !execute() && jobs.are_executed());
+        let event = reader.next(0).expect("one was refused");
+        assert_eq!((event.cookie, event.end), (8, AddedJobEnd::Refused(JobRefusal::Tree)));
+        assert_eq!(reader.next(0), Err(NoEvent::TimedOut));
+    }
+}
