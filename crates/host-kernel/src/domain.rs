@@ -170,9 +170,10 @@ fn live(
     let mut members = Members::new(of_the_set);
     for one in joining {
         let index = one.index;
-        let Some(task) = members.join(&mut gsi, one, &say)? else {
+        let Some(task) = members.join(&mut gsi, &one, &say)? else {
             return Err(not_done_here(format!("CPU {cpu}: no room for a task")));
         };
+        members.insert(task, one);
         if let Some(at) = of_tasks.iter().position(|(of, _)| *of == index) {
             jobs.add(index, task, of_tasks.swap_remove(at).1);
         }

@@ -121,16 +121,16 @@ impl Members {
         }
     }
 
-    /// A task becomes the dispatcher's, with these threads. `None`: threads of the task that had
-    /// the next number last are still to leave its queue.
+    /// A task becomes the dispatcher's, with these threads; [`insert`](Members::insert) follows.
+    /// `None`: threads of the task that had the next number last are still to leave its queue.
     ///
     /// # Errors
     /// No room, no such thread, one that cannot be a member; nothing is left then. The kernel's
     /// failure.
     pub fn join(
-        &mut self,
+        &self,
         gsi: &mut KernelGsi<'_>,
-        one: Joining,
+        one: &Joining,
         say: &dyn Fn(DomainEvent) -> bool,
     ) -> Result<Option<TaskId>, Diagnostic> {
         say(DomainEvent::Joins(one.index));
@@ -154,11 +154,16 @@ impl Members {
             let _ = gsi.retire(task);
             return Err(e);
         }
+        Ok(Some(task))
+    }
+
+    /// A task that has joined has this number. The index of one that had it: its last thread has
+    /// left, and its removal is still to be requested.
+    pub fn insert(&mut self, task: TaskId, one: Joining) -> Option<usize> {
         let number = task.0 as usize;
         if self.by_number.len() <= number {
             self.by_number.resize_with(number + 1, || None);
         }
-        self.by_number[number] = Some(one);
-        Ok(Some(task))
+        self.by_number[number].replace(one).map(|before| before.index)
     }
 }

@@ -42,7 +42,7 @@ impl Domain<'_> {
     fn add(&mut self, new: NewTask) -> Result<(), Diagnostic> {
         let NewTask { joining, spec, origin, until, requests, answer } = new;
         let index = joining.index;
-        let answered = match self.members.join(&mut self.gsi, joining.clone(), self.say) {
+        let answered = match self.members.join(&mut self.gsi, &joining, self.say) {
             Ok(None) if Instant::now() < until => {
                 self.adding.push(NewTask { joining, spec, origin, until, requests, answer });
                 return Ok(());
@@ -52,6 +52,13 @@ impl Domain<'_> {
                 "try again when the CPU has time for ordinary threads",
             )),
             Ok(Some(task)) => {
+                // Its number may have become free with this command: these are of the other task.
+                self.drain_events()?;
+                if let Some(before) = self.members.insert(task, joining) {
+                    self.pages.remove(before);
+                    self.drop_jobs(before);
+                    self.left.push(before);
+                }
                 let requests = requests.into_iter();
                 requests.for_each(|requests| self.jobs.add(index, task, requests));
                 self.register(task, &spec, origin)
