@@ -3,13 +3,13 @@
 
 use std::ffi::{c_int, CStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use punctual::jobs::{
     AddedJobEnd, Attribute, GroupJobs, JobError, JobEvent, JobEvents, JobParams, JobPlace,
     JobRefusal, NoEvent, ProgramGroups, TaskJobs,
 };
-use punctual::{Host, Policy, Punctual, Running, SchedulingGroup, Time};
+use punctual::{Host, Policy, Punctual, Running, SchedulingGroup, TaskEnd, TaskHandle, Time};
 use punctual_sys::pidfd;
 
 use crate::current;
@@ -25,6 +25,8 @@ const ALLOCATOR_BUDGET: Duration = Duration::from_millis(1);
 const JOBS_BUDGET: Duration = Duration::from_millis(9);
 /// The period and the budget of each process: its jobs are what limits it.
 const WHOLE: Duration = Duration::from_secs(10);
+/// How long a new process waits for the end of the task of one that has ended.
+const ROOM: Duration = Duration::from_secs(10);
 /// Messages of processes that one look takes.
 const MESSAGES: usize = 2 * PROCESSES;
 /// GSI_CANCELLED
@@ -43,6 +45,8 @@ pub struct Allocator {
     /// Processes that may have jobs at one time.
     most: usize,
     processes: Vec<Process>,
+    /// Tasks of processes that have ended, which the set still has.
+    ending: Vec<TaskHandle<TaskEnd>>,
     group_jobs: GroupJobs,
     /// Jobs of groups whose events were not received.
     of_groups: Vec<OfGroup>,
@@ -63,6 +67,7 @@ struct OfGroup {
 struct Process {
     pid: i32,
     pidfd: OwnedFd,
+    task: TaskHandle<TaskEnd>,
     jobs: TaskJobs,
     entry: &'static ProcessEntry,
     in_flight: Option<InFlight>,
@@ -136,6 +141,7 @@ impl Allocator {
             table,
             most,
             processes: Vec::with_capacity(PROCESSES),
+            ending: Vec::with_capacity(PROCESSES),
             group_jobs,
             of_groups: Vec::with_capacity(GROUP_JOBS),
             supplied: [false; GROUPS as usize + 1],
@@ -226,14 +232,7 @@ impl Allocator {
     }
 
     fn add_process(&mut self, pid: i32) -> Result<usize, CallError> {
-        // Another process may have the number of one that has ended.
-        self.processes.retain(|process| {
-            let ended = process.has_ended();
-            if ended {
-                process.entry.release();
-            }
-            !ended
-        });
+        self.drop_ended();
         let pidfd = pidfd::open(pid).map_err(|e| match e.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE) => failed(libc::EMFILE, c"no descriptor is left"),
             _ => ended(),
@@ -242,14 +241,14 @@ impl Allocator {
         if pidfd::has_ended(&pidfd) {
             return Err(ended());
         }
-        let full = || {
-            let most = self.most;
-            error(libc::ENOSPC, format!("{most} processes have jobs"), "end one of them first")
-        };
-        if self.processes.len() >= self.most {
+        let most = self.most;
+        let full =
+            || error(libc::ENOSPC, format!("{most} processes have jobs"), "end one of them first");
+        let name = format!("process {pid}");
+        if self.processes.len() >= most || !self.has_room(&name) {
             return Err(full().into());
         }
-        let task = self.running.task(format!("process {pid}")).group(TOP);
+        let task = self.running.task(name).group(TOP);
         let task = task.period(WHOLE).budget(WHOLE).pid(pid)?;
         let jobs = match task.jobs() {
             Ok(jobs) => jobs,
@@ -260,8 +259,33 @@ impl Allocator {
             }
         };
         let entry = self.table.claim(pid).ok_or_else(full)?;
-        self.processes.push(Process { pid, pidfd, jobs, entry, in_flight: None, gone: false });
+        let process = Process { pid, pidfd, task, jobs, entry, in_flight: None, gone: false };
+        self.processes.push(process);
         Ok(self.processes.len() - 1)
+    }
+
+    /// Drops the processes that have ended: another one may have the number of one of them.
+    fn drop_ended(&mut self) {
+        while let Some(at) = self.processes.iter().position(Process::has_ended) {
+            let process = self.processes.swap_remove(at);
+            process.entry.release();
+            self.ending.push(process.task);
+        }
+    }
+
+    /// Whether the set has room for a task of this name. Waits for it: the program has the event
+    /// of a process that has ended before the set has its end.
+    fn has_room(&mut self, name: &str) -> bool {
+        let until = Instant::now() + ROOM;
+        loop {
+            self.ending.retain(|task| !task.is_finished());
+            let in_the_way = self.processes.len() + self.ending.len() >= self.most
+                || self.ending.iter().any(|task| task.name() == name);
+            if !in_the_way || Instant::now() >= until {
+                return !in_the_way;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn send(
