@@ -6,12 +6,12 @@ mod figures;
 #[path = "../../punctual/tests/common/traced_jobs.rs"]
 mod traced_jobs;
 
-use std::io::{BufRead, BufReader};
+use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 
-use figures::{bands, figure_5, figures_3_and_4};
+use figures::{bands, figure_5, figures_3_and_4, figures_6_and_7};
 use punctual_test_support::{comes_true, has_sched_ext, judge_timing, missing, Scratch};
 use traced_jobs::{jobs_of, read, TracedJob};
 // Has cargo build the archive, and so the boot the programs.
@@ -36,7 +36,13 @@ fn run(name: &str, folder: &Scratch) -> Option<PathBuf> {
     let trace = folder.folder().join("trace");
     let mut command = Command::new(program(name)?);
     command.env("PUNCTUAL_GSI_HOST", "kernel").env("PUNCTUAL_GSI_TRACE", &trace);
-    let mut child = command.spawn().expect("it runs");
+    let ended = end_of(&mut command.spawn().expect("it runs"));
+    assert_eq!(ended.and_then(|status| status.code()), Some(0), "{name}");
+    Some(trace)
+}
+
+/// How a program ends; `None`: it did not, and was killed.
+fn end_of(child: &mut Child) -> Option<ExitStatus> {
     let mut ended = None;
     let in_time = comes_true(|| {
         ended = child.try_wait().expect("it is a child");
@@ -45,8 +51,7 @@ fn run(name: &str, folder: &Scratch) -> Option<PathBuf> {
     if !in_time {
         child.kill().expect("it is alive");
     }
-    assert_eq!(ended.and_then(|status| status.code()), Some(0), "{name}");
-    Some(trace)
+    ended
 }
 
 /// The ended jobs of its processes, each list that of one.
@@ -61,7 +66,8 @@ fn figures_3_and_4_execute_optional_parts_on_what_mandatory_ones_left() {
     let Some(jobs) = jobs_of_program("fig3") else { return };
     let executed = figures_3_and_4(&jobs);
     println!("{executed} optional parts executed: {jobs:?}");
-    judge_timing(|| assert_eq!(executed, 20));
+    // In each of its 20 rounds; one more or less where the process comes to its first job late.
+    judge_timing(|| assert!(executed.abs_diff(20) <= 1, "{executed}"));
 }
 
 #[test]
@@ -80,7 +86,9 @@ fn figure_5_promotes_what_the_low_band_did_not_complete() {
 
 #[test]
 fn groups_share_budgets_and_execute_on_their_server_jobs() {
-    run("gsi_groups", &Scratch::new());
+    let folder = Scratch::new();
+    let Some(trace) = run("gsi_groups", &folder) else { return };
+    figures_6_and_7(&read(&trace));
 }
 
 #[test]
@@ -90,9 +98,7 @@ fn one_process_too_many_is_refused_and_the_scheduler_goes_when_its_allocator_is_
     command.env("PUNCTUAL_GSI_HOST", "kernel").stdout(Stdio::piped()).process_group(0);
     let mut child = command.spawn().expect("it runs");
     let group = child.id() as i32;
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    let full = lines.next();
-    let ended = child.wait().expect("it is a child");
+    let ended = end_of(&mut child);
     let goes = comes_true(|| {
         let state = std::fs::read_to_string("/sys/kernel/sched_ext/state").unwrap_or_default();
         state.trim() == "disabled"
@@ -101,10 +107,18 @@ fn one_process_too_many_is_refused_and_the_scheduler_goes_when_its_allocator_is_
     let alive = unsafe { libc::kill(-group, 0) } == 0;
     // SAFETY: as above.
     unsafe { libc::kill(-group, libc::SIGKILL) };
-    assert!(full.is_some_and(|line| line.is_ok_and(|line| line == "full")), "{ended}");
-    assert_eq!(ended.signal(), Some(libc::SIGKILL));
+    // They have the other end of the pipe.
+    let mut output = String::new();
+    child.stdout.take().expect("a pipe").read_to_string(&mut output).expect("it is text");
+    assert_eq!(output, "full\n", "{ended:?}");
+    assert_eq!(ended.and_then(|status| status.signal()), Some(libc::SIGKILL));
     assert!(alive, "its processes live on");
     assert!(goes, "they do not keep the scheduler");
+}
+
+#[test]
+fn the_watchdog_ends_the_jobs_of_an_allocator_that_lets_a_process_wait_too_long() {
+    run("gsi_watchdog", &Scratch::new());
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! What the traces of the figures' programs have to show (RED-Linux, section IV-E).
 
+use punctual_test_support::judge_timing;
 use punctual_trace::kind::event;
+use punctual_trace::Trace;
 
-use crate::traced_jobs::TracedJob;
+use crate::traced_jobs::{ended_jobs, TracedJob};
 
 /// ns in a ms.
 const MS: u64 = 1_000_000;
@@ -88,4 +90,37 @@ pub fn figure_5(jobs: &[Vec<TracedJob>]) -> usize {
         assert_eq!((pair[1].start + begun - pair[0].start) % period, 0, "{pair:?}");
     }
     executed
+}
+
+/// Figs. 6 and 7, as `gsi_groups.c` has them.
+pub fn figures_6_and_7(trace: &Trace) {
+    let jobs: Vec<TracedJob> = ended_jobs(trace, |_, _| {}).into_values().flatten().collect();
+    println!("{jobs:?}");
+    let job = |priority: i64, budget: u64| {
+        let mut its = jobs.iter().filter(|job| (job.priority, job.budget) == (priority, budget));
+        let its = (its.next(), its.next());
+        let (Some(&job), None) = its else { panic!("{priority} {budget}: {its:?} of {jobs:?}") };
+        job
+    };
+    // Fig. 7: J_0 has 30 ms for J_3. With the other 45 ms J_3 and J_4 execute all that they have,
+    // and J_2 what is left.
+    let (j2, j3, j4, other) = (job(7, 50 * MS), job(9, 40 * MS), job(8, 30 * MS), job(1, 5 * MS));
+    assert_eq!([j3, j4, other].map(|job| job.end), [event::EXHAUSTED; 3], "{jobs:?}");
+    assert!(other.at < j3.at, "the most important job waits while its budget group has nothing");
+    assert!(j3.at < j4.at && j4.at < j2.at, "{jobs:?}");
+    assert_eq!(j2.end, event::TASK_GONE);
+    let of_the_group = j2.used + j3.used + j4.used;
+    assert!(of_the_group >= 74 * MS, "{jobs:?}");
+    // Fig. 6: the group's order is by finish, not by priority.
+    let (early, late) = (job(1, 6 * MS), job(9, 6 * MS));
+    assert_eq!([early, late].map(|job| job.end), [event::EXHAUSTED; 2], "{jobs:?}");
+    assert!(early.at < late.at);
+    let without_server = jobs.iter().filter(|job| job.priority == 0 && job.at < early.at);
+    assert_eq!(without_server.count(), 2, "others execute while a group has no server job");
+    judge_timing(|| {
+        assert!(of_the_group < 76 * MS, "{jobs:?}");
+        for job in [j3, j4, other, early, late] {
+            assert!(job.used.abs_diff(job.budget) < MS / 2, "{jobs:?}");
+        }
+    });
 }

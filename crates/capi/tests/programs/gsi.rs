@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::figures::{bands, figure_5, figures_3_and_4};
+use punctual_trace::Trace;
+
+use crate::figures::{bands, figure_5, figures_3_and_4, figures_6_and_7};
 use crate::traced_jobs::{jobs_of, read, TracedJob};
 use crate::{compile, passed, passes, run, turn, HERE};
 
@@ -78,19 +80,25 @@ fn calls_of_gsi_refuse_what_is_wrong_and_report_how_jobs_end() {
 
 #[test]
 fn groups_share_budgets_and_execute_on_their_server_jobs() {
-    passes("cc", "gsi_groups.c");
+    let source = Path::new(HERE).join("tests/c/gsi_groups.c");
+    let Some(trace) = trace_of(&source) else { return };
+    figures_6_and_7(&trace);
 }
 
-/// Runs a program of gsi.h; the ended jobs of its processes, each list that of one. `None`: the
-/// machine lacks something.
-fn jobs_of_program(source: &Path) -> Option<Vec<Vec<TracedJob>>> {
+/// Runs a program of gsi.h; its trace. `None`: the machine lacks something.
+fn trace_of(source: &Path) -> Option<Trace> {
     let folder = tempfile::tempdir().expect("a folder");
     let (program, trace) = (folder.path().join("program"), folder.path().join("trace"));
     compile("cc", source, &program, &NO_WARNING);
     let _turn = turn();
     let mut command = Command::new(&program);
     let ran = passed(source, command.env("PUNCTUAL_GSI_TRACE", &trace), folder.path());
-    ran.then(|| jobs_of(&read(&trace)).into_values().collect())
+    ran.then(|| read(&trace))
+}
+
+/// The ended jobs of its processes, each list that of one.
+fn jobs_of_program(source: &Path) -> Option<Vec<Vec<TracedJob>>> {
+    trace_of(source).map(|trace| jobs_of(&trace).into_values().collect())
 }
 
 #[test]

@@ -27,6 +27,18 @@ pub fn read(path: impl AsRef<std::path::Path>) -> Trace {
 /// The jobs of a trace that have ended, by task. No job was selected while another task that was
 /// not suspended had a more important one: of the groups that are ordered by priority.
 pub fn jobs_of(trace: &Trace) -> HashMap<u32, Vec<TracedJob>> {
+    ended_jobs(trace, |selected, waiting| {
+        let first = waiting.iter().map(|job| job.priority).max();
+        assert!(first <= Some(selected.priority), "{selected:?} of {waiting:?}");
+    })
+}
+
+/// The jobs of a trace that have ended, by task. `check` gets each job that was selected, and all
+/// jobs of tasks that were not suspended.
+pub fn ended_jobs(
+    trace: &Trace,
+    check: impl Fn(&TracedJob, &[&TracedJob]),
+) -> HashMap<u32, Vec<TracedJob>> {
     let records = &trace.records;
     let ends = kind::EVENT + 1..=kind::EVENT + 5;
     let of_task: HashMap<u64, u32> =
@@ -37,7 +49,8 @@ pub fn jobs_of(trace: &Trace) -> HashMap<u32, Vec<TracedJob>> {
     for pair in records.windows(2) {
         let (record, then) = (&pair[0], &pair[1]);
         match record.kind {
-            kind::JOB_ADD => {
+            // Those of groups have no task.
+            kind::JOB_ADD if record.small != u32::MAX => {
                 assert_eq!(then.kind, kind::JOB_ADD_2);
                 let (start, finish, budget) = (record.a, record.b, then.time);
                 let priority = then.a as i64;
@@ -49,9 +62,8 @@ pub fn jobs_of(trace: &Trace) -> HashMap<u32, Vec<TracedJob>> {
             kind::SELECTED => {
                 let Some(task) = of_task.get(&record.a) else { continue };
                 let Some(selected) = in_flight.get(task) else { continue };
-                let waiting = in_flight.iter().filter(|(other, _)| !suspended.contains(other));
-                let first = waiting.map(|(_, job)| job.priority).max();
-                assert!(first <= Some(selected.priority), "{selected:?} of {in_flight:?}");
+                let ready = in_flight.iter().filter(|(other, _)| !suspended.contains(other));
+                check(selected, &ready.map(|(_, job)| job).collect::<Vec<_>>());
             }
             end if ends.contains(&end) => {
                 let Some(job) = in_flight.remove(&record.small) else { continue };
