@@ -191,7 +191,7 @@ int GSI_setgroupQOS(int group, const GSI_QOS *qos);
  * ENOENT there is no such group; the budget group has had no budget
  * EBUSY the process has a job that has not ended, or whose event was not received
  * ESRCH there is no such process, or it has ended; or the dispatcher has
- * ENOSPC 256 processes have jobs, or 256 jobs of groups have not ended
+ * ENOSPC 256 processes have jobs (inside the kernel 255), or 256 jobs of groups have not ended
  * EAGAIN the dispatcher has not taken what was sent: 16 requests of the process, or 64 of groups
  * EMFILE there are no descriptors left
  * EPERM the process may not be scheduled; the calling thread is not the allocator
