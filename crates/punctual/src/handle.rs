@@ -144,9 +144,9 @@ impl<T> TaskHandle<T> {
     ///
     /// # Errors
     /// A value is out of its range; the set does not fit
-    /// ([`ErrorKind::NotAdmitted`](crate::ErrorKind)); a priority, by the service; a host that
-    /// changes nothing; 64 changes wait for the dispatcher (EAGAIN). Nothing is changed then. The
-    /// run or the task has ended.
+    /// ([`ErrorKind::NotAdmitted`](crate::ErrorKind)); a priority, by the service; more than the
+    /// priority of a task in a group; a host that changes nothing; 64 changes wait for the
+    /// dispatcher (EAGAIN). Nothing is changed then. The run or the task has ended.
     pub fn change(&self, parameters: &Parameters) -> Result<(), Error> {
         let place = self.remote.place()?;
         self.remote.ask(|answer| Request::Change(place, parameters.0, answer))?

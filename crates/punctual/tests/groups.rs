@@ -7,7 +7,8 @@ use std::time::Duration;
 use common::{cpu, start, turn, MS};
 use punctual::results::GroupKind;
 use punctual::{
-    BudgetGroup, Error, ErrorKind, Host, Overrun, Policy, Punctual, SchedulingGroup, Task,
+    BudgetGroup, Error, ErrorKind, Host, Overrun, Parameters, Policy, Punctual, SchedulingGroup,
+    Task,
 };
 use punctual_test_support::{comes_true, execute_briefly, LIVENESS};
 
@@ -153,5 +154,39 @@ fn tasks_that_are_added_while_the_set_runs_share_the_budget_of_their_group() {
         shares(),
         cpu()
     );
+    running.stop().expect("it runs");
+}
+
+#[test]
+fn a_task_of_a_group_gets_another_priority_but_no_other_budget() {
+    let _turn = turn();
+    let declare = |set: Punctual| {
+        set.group(group("g", 20 * MS, 6 * MS).policy(Policy::FixedPriority)).overload()
+    };
+    let Some(running) = start(declare) else { return };
+    let spins = |task: &Task<'_>| {
+        while !task.is_over() {
+            execute_briefly();
+        }
+    };
+    let draft = |name: &str| running.task(name).period(20 * MS).budget(6 * MS).group("g");
+    let high = draft("high").priority(2).overrun(Overrun::Skip).spawn(spins);
+    let high = high.expect("it is admitted");
+    let low = draft("low").priority(1).overrun(Overrun::Skip).spawn(spins);
+    let low = low.expect("it is admitted");
+    let received = || {
+        let tasks = running.results().expect("it runs").tasks;
+        (tasks[0].received_ns, tasks[1].received_ns)
+    };
+    // The higher one takes all that the group has.
+    let before = received();
+    assert!(comes_true(|| received().0 > before.0 + 60_000_000), "{:?}", received());
+    let unchanged = Parameters::new();
+    let refusal = low.change(&unchanged.budget(2 * MS)).expect_err("the group has the budget");
+    assert!(refusal.to_string().contains("in a group"), "{refusal}");
+    low.change(&unchanged.priority(3)).expect("nothing else changes");
+    let before = received();
+    assert!(comes_true(|| received().1 > before.1 + 60_000_000), "{:?}", received());
+    high.stop().and(low.stop()).expect("they run");
     running.stop().expect("it runs");
 }

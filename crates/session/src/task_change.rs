@@ -15,8 +15,8 @@ const RESERVED: [&str; 4] = ["edf", "rm", "dm", "fp"];
 /// What the task gives up counts as free at once, although its present release may still use it.
 ///
 /// # Errors
-/// A value is out of its range; the task's policy makes each job by itself; the set would not fit
-/// any more, and not `overload`.
+/// A value is out of its range; the task's policy makes each job by itself; more than the priority
+/// of a task in a group; the set would not fit any more, and not `overload`.
 ///
 /// # Panics
 /// There is no task at `place`.
@@ -32,9 +32,9 @@ pub fn with_change(
     change.apply(task);
     check(task).map_err(|e| e.of_task(&task.name))?;
     has_reservation(set, task)?;
-    if task.group.is_some() {
-        return Err(Diagnostic::usage("it is in a group", "change tasks that are in no group")
-            .of_task(&task.name));
+    if task.group.is_some() && !change.is_priority_alone() {
+        let help = "change its priority alone, or tasks that are in no group";
+        return Err(Diagnostic::usage("it is in a group", help).of_task(&task.name));
     }
     Session::of_running(changed.clone(), host)?.admit(overload)?;
     Ok(changed)

@@ -24,6 +24,12 @@ impl TaskChange {
         TaskChange { budget: Some(budget), ..TaskChange::default() }
     }
 
+    /// Nothing changes but the priority, if that does.
+    #[must_use]
+    pub fn is_priority_alone(&self) -> bool {
+        *self == TaskChange { priority: self.priority, ..TaskChange::default() }
+    }
+
     /// The period and the relative deadline of a task that has had these.
     #[must_use]
     pub fn times(&self, period: u64, deadline: u64) -> (u64, u64) {
@@ -54,5 +60,12 @@ mod tests {
         assert_eq!(longer.times(10, 8), (20, 8));
         assert_eq!(TaskChange { deadline: Some(15), ..longer }.times(10, 10), (20, 15));
         assert_eq!(TaskChange::default().times(10, 10), (10, 10));
+    }
+
+    #[test]
+    fn a_change_of_the_priority_alone_is_one_of_no_other_parameter() {
+        let priority = TaskChange { priority: Some(3), ..TaskChange::default() };
+        assert!(priority.is_priority_alone() && TaskChange::default().is_priority_alone());
+        assert!(!TaskChange { budget: Some(5), ..priority }.is_priority_alone());
     }
 }
