@@ -38,7 +38,30 @@ impl Region {
         length: usize,
         fill: impl Fn(NonNull<u8>) -> io::Result<()>,
     ) -> Result<Region, Diagnostic> {
-        let length = length.next_multiple_of(page_size());
+        Self::obtain(namespace, name, length, fill, |has, wanted| has == wanted)
+    }
+
+    /// The same of a region that may have more bytes, and that begins as zeros.
+    ///
+    /// # Errors
+    /// The region there has less (EBADMSG); no room in memory (ENOSPC).
+    pub fn open_or_create_at_least(
+        namespace: &Namespace,
+        name: &Name,
+        length: usize,
+    ) -> Result<Region, Diagnostic> {
+        Self::obtain(namespace, name, length, |_| Ok(()), |has, wanted| has >= wanted)
+    }
+
+    /// `fits`: whether one of so many bytes does for so many.
+    fn obtain(
+        namespace: &Namespace,
+        name: &Name,
+        length: usize,
+        fill: impl Fn(NonNull<u8>) -> io::Result<()>,
+        fits: fn(usize, usize) -> bool,
+    ) -> Result<Region, Diagnostic> {
+        let length = length.max(1).next_multiple_of(page_size());
         let fill = |file: &File| {
             let memory = MappedMemory::of(file, length)?;
             fill(memory.base).map(|()| memory)
@@ -47,7 +70,7 @@ impl Region {
         for _ in 0..ATTEMPTS {
             match Object::open(namespace, ObjectKind::Region, name) {
                 Ok(object) => {
-                    let memory = Self::map_as(&object, length, name)?;
+                    let memory = Self::map_as(&object, length, name, fits)?;
                     return Ok(Region { memory, _object: object });
                 }
                 Err(error) if error.errno == Some(libc::ENOENT) => {}
@@ -76,16 +99,21 @@ impl Region {
         Ok(Region { memory, _object: object })
     }
 
-    fn map_as(object: &Object, length: usize, name: &Name) -> Result<MappedMemory, Diagnostic> {
+    fn map_as(
+        object: &Object,
+        length: usize,
+        name: &Name,
+        fits: fn(usize, usize) -> bool,
+    ) -> Result<MappedMemory, Diagnostic> {
         let size = Self::size_of(object, name)?;
-        if size != length {
+        if !fits(size, length) {
             return Err(Diagnostic::machine(
                 format!("the region {name} has {size} bytes, not {length}"),
                 "end the programs of another version that use it",
             )
             .with_errno(libc::EBADMSG));
         }
-        Self::map(object, length, name)
+        Self::map(object, size, name)
     }
 
     fn size_of(object: &Object, name: &Name) -> Result<usize, Diagnostic> {

@@ -69,3 +69,22 @@ fn a_mutex_that_is_kept_belongs_to_its_thread_until_that_ends() {
     assert!(mutex.lock().expect("it is good").owner_died);
     assert!(!mutex.lock().expect("it is good").owner_died);
 }
+
+#[test]
+fn a_region_of_at_least_some_size_is_as_large_as_the_first_program_made_it() {
+    let (_folder, namespace) = namespace();
+    let open = |length| Region::open_or_create_at_least(&namespace, &name("buffer"), length);
+    let none = Region::open(&namespace, &name("buffer")).expect_err("it was not made");
+    assert_eq!(none.errno, Some(libc::ENOENT), "{none}");
+    let first = open(5000).expect("it is made");
+    let length = first.size();
+    assert!(length >= 5000);
+    assert_eq!(word(&first).fetch_add(5, Ordering::Relaxed), 0);
+    for length in [0, 1, length] {
+        assert_eq!(word(&open(length).expect("it is large enough")).load(Ordering::Relaxed), 5);
+    }
+    let error = open(length + 1).expect_err("more than it has");
+    assert_eq!(error.errno, Some(libc::EBADMSG), "{error}");
+    let any = Region::open(&namespace, &name("buffer")).expect("it is there");
+    assert_eq!((any.size(), word(&any).load(Ordering::Relaxed)), (length, 5));
+}
