@@ -93,7 +93,7 @@ fn outcome(
 pub fn create(args: &Create) -> Result<Outcome<FifoResult>, Diagnostic> {
     let namespace = Namespace::of_user()?;
     let content = if args.messages { Content::Messages } else { Content::Bytes };
-    let attr = FifoAttr { capacity: args.capacity, content };
+    let attr = FifoAttr { capacity: args.capacity, limit: None, content };
     let fifo = Fifo::create(&namespace, &args.name, attr, Lifetime::Persistent)?;
     let info = FifoInfo::of(&args.name, &fifo);
     let (size, content) = (bytes(info.capacity), info.content());

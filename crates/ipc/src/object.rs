@@ -77,6 +77,7 @@ pub struct Object {
 struct Named {
     /// Of its kind.
     folder: OwnedFd,
+    kind: ObjectKind,
     name: Name,
     lifetime: Lifetime,
 }
@@ -116,7 +117,7 @@ impl Object {
             );
             let error = match made {
                 Ok((memory, pipes, filled)) => {
-                    let named = Some(Named { folder, name: name.clone(), lifetime });
+                    let named = Some(Named { folder, kind, name: name.clone(), lifetime });
                     return Ok((Self { memory, pipes, named }, filled));
                 }
                 Err(error) => error,
@@ -187,7 +188,7 @@ impl Object {
         for _ in 0..ATTEMPTS {
             match Self::open_in(&folder, kind, name) {
                 Ok(Some((memory, pipes, lifetime))) => {
-                    let named = Some(Named { folder, name: name.clone(), lifetime });
+                    let named = Some(Named { folder, kind, name: name.clone(), lifetime });
                     return Ok(Self { memory, pipes, named });
                 }
                 Ok(None) => {}
@@ -234,6 +235,26 @@ impl Object {
         }
     }
 
+    /// Removes the name of this one.
+    ///
+    /// # Errors
+    /// ENOENT: it has none any more.
+    pub fn remove_own(&self) -> Result<(), Diagnostic> {
+        let Some(Named { folder, kind, name, .. }) = &self.named else {
+            let cause = "this object never had a name";
+            return Err(Diagnostic::usage(cause, "drop it").with_errno(libc::ENOENT));
+        };
+        let refused = |errno: Errno| refused("remove", *kind, name, errno.into());
+        flock(folder, FlockOperation::LockExclusive).map_err(refused)?;
+        // While it is linked, the name is its own.
+        let removed = match fstat(&self.memory).map_err(refused)?.st_nlink {
+            0 => Err(missing(*kind, name)),
+            _ => remove_from(folder, name.as_str()).map_err(refused),
+        };
+        let _ = flock(folder, FlockOperation::Unlock);
+        removed
+    }
+
     /// Its memory.
     pub fn memory(&self) -> &File {
         &self.memory
@@ -264,7 +285,9 @@ impl Object {
 
 impl Drop for Object {
     fn drop(&mut self) {
-        let Some(Named { folder, name, lifetime: Lifetime::Used }) = &self.named else { return };
+        let Some(Named { folder, name, lifetime: Lifetime::Used, .. }) = &self.named else {
+            return;
+        };
         if flock(folder, FlockOperation::NonBlockingLockExclusive).is_err() {
             return;
         }

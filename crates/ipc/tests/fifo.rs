@@ -255,3 +255,71 @@ fn capacities_are_rounded_up_and_bounded() {
         assert!(error.to_string().contains("use 1 to 1073741824"), "{error}");
     }
 }
+
+#[test]
+fn no_more_than_the_limit_is_ever_in_a_fifo() {
+    let attr = FifoAttr { capacity: 100, limit: Some(10), content: Content::Bytes };
+    let fifo = Fifo::unnamed(attr).expect("there is memory");
+    assert_eq!(fifo.attr(), FifoAttr { capacity: 4096, ..attr });
+    let mut writer = fifo.writer(Access::Shared).expect("a writer");
+    let mut reader = fifo.reader(Access::Shared).expect("a reader");
+    // Beyond the end of its memory, too.
+    for _ in 0..1000 {
+        writer.put(b"1234567").expect("there is room");
+        assert_eq!(writer.put(b"8901"), Err(Error::Full));
+        assert_eq!(writer.is_ready_for(4), Ok(false));
+        writer.put(b"890").expect("it fits exactly");
+        let mut all = [0; 10];
+        assert_eq!(reader.get(&mut [0; 11]), Err(Error::TooLarge));
+        assert_eq!(reader.get(&mut all), Ok(10));
+        assert_eq!(&all, b"1234567890");
+    }
+    assert_eq!(writer.put(&[0; 11]), Err(Error::TooLarge));
+    for limit in [0, 101] {
+        let error = Fifo::unnamed(FifoAttr { limit: Some(limit), ..attr }).expect_err("no limit");
+        assert_eq!(error.errno, Some(libc::EINVAL), "{error}");
+    }
+}
+
+#[test]
+fn a_destroyed_fifo_is_known_as_such_by_all_that_have_it_open() {
+    let (_folder, namespace) = namespace();
+    let make = |lifetime| Fifo::create(&namespace, &name("7"), page(Content::Bytes), lifetime);
+    for lifetime in [Lifetime::Used, Lifetime::Persistent] {
+        let first = make(lifetime).expect("it is made");
+        let second = Fifo::open(&namespace, &name("7")).expect("it is there");
+        let mut writer = second.writer(Access::Shared).expect("a writer");
+        assert!(!second.is_destroyed());
+        first.destroy().expect("it has its name");
+        assert!(first.is_destroyed() && second.is_destroyed());
+        assert_eq!(second.destroy().expect_err("once").errno, Some(libc::ENOENT));
+        writer.put(b"still").expect("its memory is there");
+        // Its name is free, and what has it then is another one.
+        let third = make(lifetime).expect("the name is free");
+        assert_eq!(first.destroy().expect_err("not its own").errno, Some(libc::ENOENT));
+        assert!(!third.is_destroyed());
+        third.destroy().expect("it has its name");
+    }
+    let unnamed = Fifo::unnamed(page(Content::Bytes)).expect("there is memory");
+    assert_eq!(unnamed.destroy().expect_err("no name").errno, Some(libc::ENOENT));
+}
+
+#[test]
+fn an_end_waits_until_the_other_side_has_moved_in_any_way() {
+    let fifo = unnamed(page(Content::Bytes));
+    let mut writer = fifo.writer(Access::Shared).expect("a writer");
+    let mut reader = fifo.reader(Access::Shared).expect("a reader");
+    let mut watcher = fifo.reader(Access::Shared).expect("another one");
+    let begin = watcher.wait_for_puts(0, u64::MAX).expect("it begins at the capacity");
+    assert_eq!(watcher.wait_for_puts(begin, 1), Err(Error::TimedOut));
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| watcher.wait_for_puts(begin, u64::MAX));
+        writer.put(b"abc").expect("there is room");
+        assert_eq!(waits.join().expect("it does not panic"), Ok(begin + 3));
+    });
+    // Also of what another end has got by then.
+    reader.get(&mut [0; 3]).expect("it is there");
+    assert_eq!(watcher.wait_for_puts(begin, u64::MAX), Ok(begin + 3));
+    assert_eq!(writer.wait_for_gets(begin, u64::MAX), Ok(begin + 3));
+    assert_eq!(writer.wait_for_gets(begin + 3, 1), Err(Error::TimedOut));
+}

@@ -54,7 +54,7 @@ impl OpenFifo {
                 Err(error) if error.errno == Some(libc::ENOENT) => {}
                 opened => return Self::of(opened?),
             }
-            let attr = FifoAttr { capacity: size, content: Content::Bytes };
+            let attr = FifoAttr { capacity: size, limit: None, content: Content::Bytes };
             match Fifo::create(&namespace, &name, attr, Lifetime::Used) {
                 Err(error) if error.errno == Some(libc::EEXIST) => {}
                 made => return Self::of(made?),

@@ -24,7 +24,7 @@ const LIMIT: f64 = 1.3;
 const LIMIT_OF_FUTEX: f64 = 1.2;
 
 fn attr(content: Content) -> FifoAttr {
-    FifoAttr { capacity: CAPACITY, content }
+    FifoAttr { capacity: CAPACITY, limit: None, content }
 }
 
 /// The nearest CPU that this process may use beside the one that is measured.

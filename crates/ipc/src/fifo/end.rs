@@ -29,6 +29,8 @@ pub struct FifoEnd {
     /// That of the other side when it was read last, which is at most where it is.
     pub other: u64,
     capacity: usize,
+    /// Bytes that may be in the FIFO at once.
+    most: usize,
     /// Has the lock of this end.
     _lock: File,
 }
@@ -47,8 +49,9 @@ impl FifoEnd {
         };
         let lock = shared.object.reopen_memory().map_err(refused)?;
         file_lock::try_lock(&lock, side as i64, access).map_err(refused)?;
-        let (capacity, shared) = (shared.attr.capacity, Arc::clone(shared));
-        let mut end = Self { shared, side, access, at: 0, other: 0, capacity, _lock: lock };
+        let (capacity, most) = (shared.attr.capacity, shared.attr.most());
+        let shared = Arc::clone(shared);
+        let mut end = Self { shared, side, access, at: 0, other: 0, capacity, most, _lock: lock };
         if access == Access::Exclusive {
             end.own().ends.owner.store(std::process::id(), Ordering::Relaxed);
             end.at = end.own().position.0.load(Ordering::Acquire);
@@ -76,6 +79,24 @@ impl FifoEnd {
 
     pub fn capacity(&self) -> usize {
         self.capacity
+    }
+
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Waits until the other side is not at `seen`, and returns where it is.
+    ///
+    /// # Errors
+    /// The time is over.
+    pub fn wait_for_move(&mut self, seen: u64, until: u64) -> Result<u64, Error> {
+        loop {
+            self.reload();
+            if self.other != seen {
+                return Ok(self.other);
+            }
+            self.sleep(until)?;
+        }
     }
 
     /// Excludes the others of this side, if it has others, while what is returned lives.

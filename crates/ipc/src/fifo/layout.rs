@@ -9,7 +9,7 @@ use crate::robust_mutex::RobustMutex;
 const MAGIC: u64 = u64::from_le_bytes(*b"PNCTFIFO");
 
 /// Of the layout of [`FifoHeader`] and of the messages.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What comes before a message: its length, and the complement of it.
 pub const MESSAGE_HEADER: usize = 8;
@@ -25,7 +25,11 @@ pub struct FifoHeader {
     /// Of this structure: that of the mutex is the C library's.
     size: AtomicU32,
     capacity: AtomicU64,
+    /// Bytes that may be in it; 0: as many as the capacity.
+    limit: AtomicU64,
     content: AtomicU32,
+    /// Not 0: its name was removed for good ([`super::Fifo::destroy`]).
+    pub destroyed: AtomicU32,
     /// What writers put, and what readers got.
     pub sides: [FifoSide; 2],
 }
@@ -87,6 +91,7 @@ impl FifoHeader {
         self.version.store(VERSION, Ordering::Relaxed);
         self.size.store(size_of::<Self>() as u32, Ordering::Relaxed);
         self.capacity.store(attr.capacity as u64, Ordering::Relaxed);
+        self.limit.store(attr.limit.unwrap_or(0) as u64, Ordering::Relaxed);
         self.content.store(u32::from(attr.content == Content::Messages), Ordering::Relaxed);
         self.magic.store(MAGIC, Ordering::Release);
         Ok(())
@@ -103,7 +108,9 @@ impl FifoHeader {
             _ => return None,
         };
         let capacity = usize::try_from(self.capacity.load(Ordering::Relaxed)).ok()?;
-        good.then_some(FifoAttr { capacity, content })
+        let limit = usize::try_from(self.limit.load(Ordering::Relaxed)).ok()?;
+        let limit = (limit != 0).then_some(limit);
+        (good && limit <= Some(capacity)).then_some(FifoAttr { capacity, limit, content })
     }
 }
 

@@ -50,6 +50,9 @@ pub struct FifoAttr {
     /// Bytes that it can have in it: a power of two, and whole pages; others are rounded up to
     /// that. A message takes its length, rounded up to 8, and 8 more.
     pub capacity: usize,
+    /// Bytes that may be in it at once, at most `capacity`; `None`: as many as the capacity that it
+    /// has in the end.
+    pub limit: Option<usize>,
     /// Bytes or messages.
     pub content: Content,
 }
@@ -57,11 +60,16 @@ pub struct FifoAttr {
 impl Default for FifoAttr {
     /// 64 KiB of bytes.
     fn default() -> Self {
-        Self { capacity: 64 << 10, content: Content::Bytes }
+        Self { capacity: 64 << 10, limit: None, content: Content::Bytes }
     }
 }
 
 impl FifoAttr {
+    /// Bytes that may be in it at once.
+    pub(crate) fn most(&self) -> usize {
+        self.limit.unwrap_or(self.capacity)
+    }
+
     fn rounded(self) -> Result<Self, Diagnostic> {
         if self.capacity > MAX_CAPACITY || self.capacity == 0 {
             return Err(Diagnostic::usage(
@@ -69,6 +77,11 @@ impl FifoAttr {
                 format!("use 1 to {MAX_CAPACITY}"),
             )
             .with_errno(libc::EINVAL));
+        }
+        if let Some(limit) = self.limit.filter(|limit| !(1..=self.capacity).contains(limit)) {
+            let cause = format!("a FIFO of {} bytes cannot have {limit} in it", self.capacity);
+            let help = "use a limit from 1 to the capacity";
+            return Err(Diagnostic::usage(cause, help).with_errno(libc::EINVAL));
         }
         let capacity = self.capacity.max(MIN_CAPACITY).max(page_size()).next_power_of_two();
         Ok(Self { capacity, ..self })
@@ -218,6 +231,24 @@ impl Fifo {
     /// There is no such FIFO (ENOENT).
     pub fn remove(namespace: &Namespace, name: &Name) -> Result<(), Diagnostic> {
         Object::remove(namespace, ObjectKind::Fifo, name)
+    }
+
+    /// Removes the name of this FIFO, and marks the FIFO as destroyed for all programs that have it
+    /// open. Their ends still put and get.
+    ///
+    /// # Errors
+    /// The name was removed before (ENOENT).
+    pub fn destroy(&self) -> Result<(), Diagnostic> {
+        self.shared.object.remove_own()?;
+        self.shared.header().destroyed.store(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether a program has called [`Fifo::destroy`]. Real-time safe.
+    #[inline]
+    #[must_use]
+    pub fn is_destroyed(&self) -> bool {
+        self.shared.header().destroyed.load(Ordering::Acquire) != 0
     }
 
     /// The names of all FIFOs, sorted.

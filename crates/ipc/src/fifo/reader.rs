@@ -105,6 +105,21 @@ impl Reader {
         self.end.descriptor()
     }
 
+    /// Where writers are: as [`wait_for_puts`](Reader::wait_for_puts) returns it.
+    pub fn puts(&mut self) -> u64 {
+        self.end.reload();
+        self.end.other
+    }
+
+    /// Waits until writers are not at `seen`, and returns where they are: how many bytes were put
+    /// since the FIFO was made, and its capacity, modulo 2^64.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`]: `until` has come (CLOCK_MONOTONIC ns; `u64::MAX` for ever).
+    pub fn wait_for_puts(&mut self, seen: u64, until: u64) -> Result<u64, Error> {
+        self.end.wait_for_move(seen, until)
+    }
+
     /// How many bytes there are for this end, as far as is known; beyond the capacity: unknown.
     #[inline]
     fn available(&self) -> u64 {
@@ -131,11 +146,10 @@ impl Reader {
     #[cold]
     #[inline(never)]
     fn no_bytes(&self, size: usize) -> Error {
-        let capacity = self.end.capacity();
-        if size > capacity {
+        if size > self.end.most() {
             return Error::TooLarge;
         }
-        if self.available() > capacity as u64 {
+        if self.available() > self.end.capacity() as u64 {
             return Error::Damaged;
         }
         if self.end.is_polled() && self.available() == 0 {

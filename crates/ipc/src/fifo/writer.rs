@@ -83,6 +83,21 @@ impl Writer {
         self.end.descriptor()
     }
 
+    /// Where readers are: as [`wait_for_gets`](Writer::wait_for_gets) returns it.
+    pub fn gets(&mut self) -> u64 {
+        self.end.reload();
+        self.end.other
+    }
+
+    /// Waits until readers are not at `seen`, and returns where they are: how many bytes were got
+    /// since the FIFO was made, and its capacity, modulo 2^64.
+    ///
+    /// # Errors
+    /// [`Error::TimedOut`]: `until` has come (CLOCK_MONOTONIC ns; `u64::MAX` for ever).
+    pub fn wait_for_gets(&mut self, seen: u64, until: u64) -> Result<u64, Error> {
+        self.end.wait_for_move(seen, until)
+    }
+
     /// How many bytes of the FIFO `length` bytes, or a message of that length, take.
     #[inline]
     fn size_of(&self, length: usize) -> usize {
@@ -108,18 +123,17 @@ impl Writer {
     /// `no_room`.
     #[inline]
     fn has_room(&self, size: usize) -> bool {
-        let (used, capacity) = (self.end.at.wrapping_sub(self.end.other), self.end.capacity());
-        used <= capacity as u64 && capacity - used as usize >= size
+        let (used, most) = (self.end.at.wrapping_sub(self.end.other), self.end.most());
+        used <= most as u64 && most - used as usize >= size
     }
 
     #[cold]
     #[inline(never)]
     fn no_room(&self, size: usize) -> Error {
-        let capacity = self.end.capacity();
-        if size > capacity {
+        if size > self.end.most() {
             return Error::TooLarge;
         }
-        if self.end.at.wrapping_sub(self.end.other) > capacity as u64 {
+        if self.end.at.wrapping_sub(self.end.other) > self.end.capacity() as u64 {
             return Error::Damaged;
         }
         if self.end.is_polled() {

@@ -19,7 +19,7 @@ pub fn name(text: &str) -> Name {
 
 /// A page of bytes or messages.
 pub fn page(content: Content) -> FifoAttr {
-    FifoAttr { capacity: 4096, content }
+    FifoAttr { capacity: 4096, limit: None, content }
 }
 
 pub fn unnamed(attr: FifoAttr) -> Fifo {

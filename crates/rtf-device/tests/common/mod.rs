@@ -52,7 +52,7 @@ impl Served {
             900_000 + std::process::id() % 1000 * 100 + NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::tempdir_in("/dev/shm").expect("there is shared memory");
         let namespace = Namespace::at(&folder.path().join("objects")).expect("it can be made");
-        let attr = FifoAttr { capacity: 4096, content };
+        let attr = FifoAttr { capacity: 4096, limit: None, content };
         let name = Name::from(number);
         let fifo = Fifo::create(&namespace, &name, attr, Lifetime::Used).expect("it can be made");
         let mut command = Command::new(std::env::current_exe().expect("/proc is mounted"));
