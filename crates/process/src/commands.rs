@@ -11,8 +11,59 @@ use crate::rcu;
 use crate::restore::restore;
 use crate::spawn::{spawn, Spawned};
 use punctual_diagnostic::Diagnostic;
+use rustix::fd::BorrowedFd;
 use std::io;
 use std::process::ExitStatus;
+
+/// A command of [`Commands::start_apart`].
+#[derive(Debug)]
+pub struct HeldCommand {
+    spawned: Spawned,
+    park: Park,
+}
+
+impl HeldCommand {
+    /// It begins to execute. For the thread that started it.
+    ///
+    /// # Errors
+    /// See [`Spawned::release`].
+    pub fn release(&self) -> io::Result<()> {
+        self.spawned.release(&self.park)
+    }
+
+    /// See [`Spawned::lock_memory`].
+    ///
+    /// # Errors
+    /// See [`Spawned::lock_memory`].
+    pub fn lock_memory(&self) -> io::Result<()> {
+        self.spawned.lock_memory()
+    }
+
+    /// The process.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.spawned.id().pid
+    }
+
+    /// Its pidfd: readable (POLLIN) when it has ended.
+    #[must_use]
+    pub fn pidfd(&self) -> BorrowedFd<'_> {
+        self.spawned.pidfd()
+    }
+
+    /// Its exit status, once it has ended; waits for nothing.
+    ///
+    /// # Errors
+    /// See [`Spawned::try_wait`].
+    pub fn try_wait(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.spawned.try_wait()
+    }
+
+    /// Kills it and its process group, without waiting.
+    pub fn kill(&self) {
+        self.spawned.kill_group();
+    }
+}
 
 /// Commands that nothing parks: they are held at their exec until [`release`](Self::release), and
 /// the host's scheduling policy alone decides when they execute then. Dropping it ends them; when
@@ -54,6 +105,18 @@ impl Commands {
         let spawned = spawn(&self.journal, CommandSpec { hold: Hold::AtExec, ..spec }, &park)?;
         self.all.push((spawned, park));
         Ok(&self.all[self.all.len() - 1].0)
+    }
+
+    /// Starts a command that its holder releases, waits for and ends by itself, held at its exec
+    /// whatever `spec` says. It dies with the calling thread. [`end`](Self::end) ends it, too, if
+    /// it was not waited for.
+    ///
+    /// # Errors
+    /// See [`spawn`].
+    pub fn start_apart(&self, spec: CommandSpec, name: &str) -> Result<HeldCommand, Diagnostic> {
+        let park = Park::for_command(&self.journal, None, name)?;
+        let spawned = spawn(&self.journal, CommandSpec { hold: Hold::AtExec, ..spec }, &park)?;
+        Ok(HeldCommand { spawned, park })
     }
 
     /// Makes these ordinary threads until the end ([`rcu_threads`](crate::rcu_threads)).

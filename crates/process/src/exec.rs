@@ -153,7 +153,7 @@ pub(crate) fn wait_for_exec(pid: i32) -> bool {
 }
 
 /// The signal that a tracee stopped for; `None` when it ended, which is left for `try_wait` to see.
-fn stop_of(pid: i32) -> Option<c_int> {
+pub(crate) fn stop_of(pid: i32) -> Option<c_int> {
     // SAFETY: writes one siginfo_t, zero being a valid value of it.
     let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
     loop {

@@ -21,6 +21,7 @@
 
 use crate::command_spec::{CommandSpec, Hold, Stream};
 use crate::exec::{self, wait_blocking, wait_for_exec, Plan, Step};
+use crate::inject;
 use crate::journal::{Entry, Journal};
 use crate::park::Park;
 use crate::privilege;
@@ -226,6 +227,20 @@ impl Spawned {
     /// Whether it was held before its first instruction; `false` where the machine forbids tracing.
     pub fn was_held(&self) -> bool {
         self.held
+    }
+
+    /// Locks its memory, all that it maps later included, before its first instruction. For the
+    /// thread that started it and holds it at its exec ([`Hold::AtExec`]).
+    ///
+    /// # Errors
+    /// EPERM, ENOMEM: beyond its RLIMIT_MEMLOCK; ENOSYS: not on this kind of processor; ESRCH: it
+    /// was killed, or is not held.
+    pub fn lock_memory(&self) -> io::Result<()> {
+        if !self.held {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        let flags = libc::MCL_CURRENT | libc::MCL_FUTURE;
+        inject::system_call(self.id.pid, libc::SYS_mlockall, [flags as u64, 0, 0]).map(drop)
     }
 
     /// Its first release. Real-time safe.

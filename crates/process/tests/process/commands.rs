@@ -3,6 +3,7 @@
 use crate::common::*;
 use crate::{finish, setup, sleeping};
 use punctual_process::*;
+use punctual_test_support::missing;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -158,4 +159,38 @@ fn usage_is_exact_for_what_ran_on_the_same_cpu() {
     assert!(used > 0 && used <= wall.as_nanos() as u64 * 2, "{used} of {wall:?}");
     park.remove().unwrap();
     finish(&journal);
+}
+
+#[test]
+fn a_command_started_apart_has_its_memory_locked_without_its_help_and_its_own_end() {
+    let _alone = alone();
+    let commands = Commands::new(&[]).unwrap();
+    let start = |words: &[&str]| commands.start_apart(CommandSpec::new(words), "apart").unwrap();
+    // It prints how much of its memory is locked, when it has mapped its libraries.
+    let output = state_dir().join("locked");
+    let print = format!("grep VmLck /proc/$$/status >{}; exit 7", output.display());
+    let mut child = start(&["sh", "-c", &print]);
+    match child.lock_memory() {
+        Err(e) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::ESRCH)) => {
+            return missing(format!("no system call in another process: {e}"));
+        }
+        locked => locked.unwrap(),
+    }
+    assert!(child.try_wait().unwrap().is_none());
+    child.release().unwrap();
+    assert!(poll_in(&child.pidfd(), 20_000));
+    assert_eq!(child.try_wait().unwrap().unwrap().code(), Some(7), "it executes as before");
+    let text = std::fs::read_to_string(&output).unwrap();
+    let kib: u64 = text.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(kib > 1000, "{text}");
+    // One that was killed while it is held, and one that is held at the end.
+    let mut killed = start(&["sleep", "51"]);
+    killed.kill();
+    assert!(poll_in(&killed.pidfd(), 20_000));
+    let error = killed.lock_memory().expect_err("it is gone");
+    assert_eq!(error.raw_os_error(), Some(libc::ESRCH), "{error}");
+    assert!(killed.try_wait().unwrap().is_some());
+    let held = start(&["sleep", "52"]);
+    assert_eq!(commands.end(), Vec::<String>::new());
+    assert!(poll_in(&held.pidfd(), 20_000));
 }
