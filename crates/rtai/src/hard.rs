@@ -1,23 +1,41 @@
 //! Threads that are tasks of Punctual: hard tasks, and those that have a budget.
 //!
 //! A task with a budget is a reservation of its own. Hard tasks without one share a scheduling
-//! group of their program, in which RTAI's priorities hold (`set.rs`).
-
-mod report;
-mod set;
+//! group of their program, in which RTAI's priorities hold.
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use punctual::{Attached, Error, Task};
+use punctual_classic::{report_refusal, ClassicSets, CpuSet, InterfaceNames, MemberId, TaskShare};
 use punctual_sys::sched::{self, Mask};
 
 use crate::api;
-use crate::arena::{Arena, TaskIndex, TaskSlot};
+use crate::arena::{Arena, TaskIndex, TaskSlot, TASKS};
 use crate::blocking::now;
 
-pub use report::refused;
-use set::{CpuSet, TaskShare};
+/// The sets of this program.
+static SETS: ClassicSets = ClassicSets::new(InterfaceNames {
+    library: "liblxrt",
+    group: "rtai",
+    prefix: "PUNCTUAL_RTAI",
+    tasks: TASKS as u32,
+});
+
+/// Reports that a reservation was refused.
+pub fn refused(error: &Error) {
+    report_refusal(SETS.names(), error);
+}
+
+/// What the sets call a task.
+fn member_of(task: TaskIndex) -> MemberId {
+    MemberId(task.index() as u64)
+}
+
+/// RTAI's priority as a dispatcher has it: there the larger number comes first.
+fn of_dispatcher(priority: i64) -> i64 {
+    -priority
+}
 
 /// The calling thread as a task of Punctual.
 struct HardThread {
@@ -37,7 +55,7 @@ struct Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        self.set.remove(self.task);
+        self.set.remove(member_of(self.task));
     }
 }
 
@@ -57,8 +75,18 @@ thread_local! {
 fn wanted(slot: &TaskSlot) -> Option<TaskShare> {
     match (slot.budget.get(), slot.is_hard.get()) {
         (0, 0) => None,
-        (0, _) => Some(TaskShare::Group { priority: slot.base_priority.signed() }),
-        (budget, _) => Some(TaskShare::Budget { period: slot.period.get(), budget }),
+        (0, _) => {
+            let priority = of_dispatcher(slot.base_priority.signed());
+            Some(TaskShare::Group { priority })
+        }
+        (budget, _) => {
+            let period = slot.period.get();
+            // One release is for the first wait (`enter`).
+            let start = slot.periodic_resume_time.signed();
+            let start = start.saturating_sub(now()).saturating_sub_unsigned(period);
+            let start = u64::try_from(start).unwrap_or(0);
+            Some(TaskShare::Budget { period, budget, start })
+        }
     }
 }
 
@@ -95,36 +123,32 @@ pub fn apply(arena: &Arena, task: TaskIndex) -> Result<(), Error> {
         state.thread.take()
     });
     drop(former);
-    let Some(share) = wanted(slot) else { return Ok(()) };
-    let entered = enter(arena, task, share)?;
-    STATE.with_borrow_mut(|state| state.thread = Some(entered));
+    if wanted(slot).is_some() {
+        let entered = enter(arena, task)?;
+        STATE.with_borrow_mut(|state| state.thread = entered);
+    }
     Ok(())
 }
 
-fn enter(arena: &Arena, task: TaskIndex, share: TaskShare) -> Result<HardThread, Error> {
+/// Makes the calling thread what its slot asks for; `None`: it asks for nothing any more.
+fn enter(arena: &Arena, task: TaskIndex) -> Result<Option<HardThread>, Error> {
     let slot = arena.task(task);
     let cpus = sched::affinity(0).ok();
-    let set = CpuSet::of(slot.cpus.get())?;
-    let start = match share {
-        // One release is for the first wait, below.
-        TaskShare::Budget { period, .. } => {
-            let start = slot.periodic_resume_time.signed();
-            start.saturating_sub(now()).saturating_sub_unsigned(period)
-        }
-        TaskShare::Group { .. } => 0,
-    };
+    let set = SETS.on(slot.cpus.get())?;
+    // From now on: the set may have been made first, which takes its time.
+    let Some(share) = wanted(slot) else { return Ok(None) };
     let name = match api::name_of(slot.head.name.get()) {
         // The number 2, which programs have that count their tasks: "0", and zeros are lost.
         name if name.is_empty() => "0".to_owned(),
         name => String::from_utf8_lossy(&name).into_owned(),
     };
-    let attached = set.attach(task, &name, share, u64::try_from(start).unwrap_or(0))?;
+    let attached = set.attach(member_of(task), &name, share)?;
     if matches!(share, TaskShare::Budget { .. }) {
         // Waits that come late count from the first wait on; in RTAI, from the first period on. If
         // the run is over, the next wait says so.
         let _ = attached.task().wait_period();
     }
-    Ok(HardThread { attached, member: Member { set, task, share }, cpus })
+    Ok(Some(HardThread { attached, member: Member { set, task, share }, cpus }))
 }
 
 /// Ends what [`apply`] did for the calling thread.
@@ -205,5 +229,5 @@ pub fn current_release() -> Option<u64> {
 
 /// A task of this process has another priority of its own.
 pub fn change_priority(task: TaskIndex, priority: i64) {
-    set::change_priority(task, priority);
+    SETS.change_priority(member_of(task), of_dispatcher(priority));
 }

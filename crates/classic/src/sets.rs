@@ -1,0 +1,131 @@
+//! The sets of a program.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+
+use punctual::Error;
+use punctual_sys::sched;
+
+use crate::set::{CpuSet, MemberId};
+use crate::InterfaceNames;
+
+/// The sets of this program for one interface, in a static variable.
+pub struct ClassicSets {
+    names: InterfaceNames,
+    sets: Mutex<Sets>,
+}
+
+struct Sets {
+    /// The process that has them; 0: none has yet.
+    process: u32,
+    by_cpu: BTreeMap<u32, Arc<CpuSet>>,
+}
+
+/// Those that are to be closed at the end of the process.
+static USED: Mutex<Vec<&'static ClassicSets>> = Mutex::new(Vec::new());
+
+extern "C" fn at_exit() {
+    if let Ok(used) = USED.try_lock() {
+        used.iter().for_each(|sets| sets.close());
+    }
+}
+
+impl ClassicSets {
+    /// None yet.
+    pub const fn new(names: InterfaceNames) -> ClassicSets {
+        ClassicSets { names, sets: Mutex::new(Sets { process: 0, by_cpu: BTreeMap::new() }) }
+    }
+
+    /// What the interface calls itself.
+    pub fn names(&self) -> &InterfaceNames {
+        &self.names
+    }
+
+    /// The set for a task that may execute on these CPUs, a bit for each.
+    ///
+    /// # Errors
+    /// None of them is to be had; what the machine does not permit; this process is the child of
+    /// one that had sets.
+    pub fn on(&'static self, cpus: u64) -> Result<Arc<CpuSet>, Error> {
+        let cpu = self.choose_cpu(cpus)?;
+        let mut sets = self.own()?;
+        if let Some(set) = sets.by_cpu.get(&cpu) {
+            return Ok(set.clone());
+        }
+        let trace = self.names.setting("TRACE").map(|mut path| {
+            if !sets.by_cpu.is_empty() {
+                path.push(format!(".cpu{cpu}"));
+            }
+            PathBuf::from(path)
+        });
+        let set = Arc::new(CpuSet::start(self.names, cpu, trace)?);
+        sets.by_cpu.insert(cpu, set.clone());
+        Ok(set)
+    }
+
+    /// A member of a set of this process has another priority.
+    pub fn change_priority(&'static self, member: MemberId, priority: i64) {
+        let Ok(sets) = self.own() else { return };
+        for set in sets.by_cpu.values() {
+            set.change_priority(member, priority);
+        }
+    }
+
+    /// # Errors
+    /// This process is the child of one that had sets.
+    fn own(&'static self) -> Result<MutexGuard<'static, Sets>, Error> {
+        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if sets.process != process {
+            if sets.process != 0 {
+                return Err(Error::usage(
+                    "this is the child of a process that had tasks",
+                    "fork before the first task, or call exec in the child",
+                ));
+            }
+            sets.process = process;
+            USED.lock().unwrap_or_else(PoisonError::into_inner).push(self);
+            static REGISTERED: Once = Once::new();
+            // SAFETY: the handler neither unwinds nor returns to code that is gone: the library
+            // stays.
+            REGISTERED.call_once(|| unsafe {
+                libc::atexit(at_exit);
+            });
+        }
+        Ok(sets)
+    }
+
+    /// Ends all sets without tasks, and completes the traces of all. Others end with the process.
+    fn close(&self) {
+        let Ok(mut sets) = self.sets.try_lock() else { return };
+        if sets.process == std::process::id() {
+            let is_traced = self.names.setting("TRACE").is_some();
+            sets.by_cpu.retain(|_, set| !is_traced && set.has_members());
+        }
+    }
+
+    /// The CPU for a task that may execute on these.
+    fn choose_cpu(&self, cpus: u64) -> Result<u32, Error> {
+        let may = sched::affinity(0).map_err(|e| {
+            Error::refused("the CPUs of this thread cannot be read", e, "see punctual doctor")
+        })?;
+        let may: Vec<u32> = sched::cpus(&may).collect();
+        let asked = |cpu: &u32| 1u64.checked_shl(*cpu).is_some_and(|bit| cpus & bit != 0);
+        let chosen: Vec<u32> = may.iter().copied().filter(asked).collect();
+        // All of them, or none that is there: the program does not care.
+        let is_open = chosen.is_empty() || chosen.len() == may.len();
+        if let (true, Some(text)) = (is_open, self.names.setting("CPU")) {
+            let text = text.to_string_lossy();
+            let cpu = text.parse().ok().filter(|cpu| may.contains(cpu));
+            return cpu.ok_or_else(|| {
+                let name = self.names.variable("CPU");
+                Error::usage(format!("{name}={text} is no CPU of this program"), "see taskset(1)")
+            });
+        }
+        let from = if chosen.is_empty() { may } else { chosen };
+        // The first ones have most interrupts.
+        let last = from.into_iter().max();
+        last.ok_or_else(|| Error::machine("there is no CPU", "see taskset(1)"))
+    }
+}
