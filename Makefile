@@ -11,7 +11,8 @@ PUNCTUAL := target/release/punctual
 all:
 	scripts/setup build
 	env -u MAKEFLAGS -u MFLAGS -u MAKEOVERRIDES -u DESTDIR -u PREFIX \
-		cargo build --release $(CARGO_FLAGS) -p punctual-cli -p punctual-capi -p punctual-rtai
+		cargo build --release $(CARGO_FLAGS) -p punctual-cli -p punctual-capi -p punctual-rtai \
+		-p punctual-rtlinux
 
 # The main job, to be seen in a minute: real programs with enforced budgets on this kernel.
 demo:
@@ -77,7 +78,7 @@ vm-compare:
 
 # The command, its man pages and shell completions, roles, the units of the service, its policy for
 # the system bus and its action for polkit, the header for policies in C, libpunctual with its
-# header and man pages, and liblxrt with RTAI's headers.
+# header and man pages, liblxrt with RTAI's headers, and librtlinux with RT-Linux's.
 #   make install [PREFIX=/usr/local] [DESTDIR=...] [REALTIME_KIT=yes]
 # With REALTIME_KIT=yes the bus starts the service for clients of RealtimeKit, not rtkit-daemon.
 PREFIX := /usr/local
@@ -121,12 +122,14 @@ ifeq ($(REALTIME_KIT),yes)
 endif
 	$(MAKE) -C crates/capi install PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 	$(MAKE) -C crates/rtai install PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
+	$(MAKE) -C crates/rtlinux install PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 
 # DESTDIR and PREFIX as with `make install`.
 uninstall:
 	$(RM) $(INSTALLED)
 	$(MAKE) -C crates/capi uninstall PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 	$(MAKE) -C crates/rtai uninstall PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
+	$(MAKE) -C crates/rtlinux uninstall PREFIX=$(PREFIX) DESTDIR=$(abspath $(DESTDIR))
 
 clean:
 	cargo clean
