@@ -80,6 +80,25 @@ impl TaskDraft<&Running> {
     /// # Errors
     /// As of [`attach`](TaskDraft::attach). `admitted` was not called then.
     pub fn attach_with(self, admitted: impl FnOnce(TaskHandle<()>)) -> Result<Attached, Error> {
+        self.attach_as(drop, admitted)
+    }
+
+    /// As [`attach`](TaskDraft::attach); calls `prepared` with a handle of the task before it is
+    /// added, while the thread is an ordinary one: `prepared` may wait. Once the task is added, a
+    /// more important one may keep the thread from executing. The handle refuses requests until
+    /// [`TaskHandle::is_added`], and for ever if that is refused.
+    ///
+    /// # Errors
+    /// As of [`attach`](TaskDraft::attach).
+    pub fn attach_prepared(self, prepared: impl FnOnce(TaskHandle<()>)) -> Result<Attached, Error> {
+        self.attach_as(prepared, drop)
+    }
+
+    fn attach_as(
+        self,
+        prepared: impl FnOnce(TaskHandle<()>),
+        admitted: impl FnOnce(TaskHandle<()>),
+    ) -> Result<Attached, Error> {
         let (name, running) = (self.name().to_owned(), *self.place());
         if is_task_thread() {
             let cause = format!("task {name:?}: this thread is a task already");
@@ -97,11 +116,13 @@ impl TaskDraft<&Running> {
         };
         let former = Former::of_this_thread().map_err(refused)?;
         let domain = spec.domain;
+        let slot = Slot::new();
+        let handle = || TaskHandle::new(&name, slot.clone(), running.link.clone());
+        prepared(handle());
         let entry =
             Arc::new(running.supervisor.ask(|answer| Request::PrepareEntry(domain, answer))??);
         let thread = entry.enter().map_err(refused)?;
         self.handler().into_iter().for_each(|handler| thread.task().handle_overruns(handler));
-        let slot = Slot::new();
         let declared = Declared {
             spec,
             execution: Execution::Entered(entry.clone()),
@@ -116,7 +137,7 @@ impl TaskDraft<&Running> {
             entry.cancel();
             return Err(e);
         }
-        admitted(TaskHandle::new(&name, slot.clone(), running.link.clone()));
+        admitted(handle());
         thread.await_first_release();
         Ok(Attached {
             name,

@@ -71,6 +71,12 @@ impl<T> TaskHandle<T> {
         self.remote.clone()
     }
 
+    /// Whether the task is a part of the run by now; else requests are refused. Real-time safe.
+    #[must_use]
+    pub fn is_added(&self) -> bool {
+        self.remote.place.get().is_some()
+    }
+
     /// The task's name.
     #[must_use]
     pub fn name(&self) -> &str {

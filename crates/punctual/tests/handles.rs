@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{class, cpu, execute, executed, start, turn, MS};
-use punctual::{ErrorKind, Parameters, Punctual, Released, Running, Task, TaskEnd};
+use punctual::{ErrorKind, Parameters, Punctual, Released, Running, Task, TaskEnd, TaskHandle};
 use punctual_test_support::{comes_true, execute_briefly};
 
 /// A set of one task that works all the time.
@@ -319,6 +319,32 @@ fn an_attached_thread_is_a_task_until_it_is_dropped() {
     let refusal = draft("worker").attach().expect_err("the name is taken");
     assert_eq!(refusal.errno, Some(libc::EEXIST), "{refusal}");
     drop(draft("me").attach().expect("the name is free again"));
+    running.stop().expect("it runs");
+}
+
+#[test]
+fn a_prepared_thread_is_ordinary_and_its_handle_refuses_until_it_is_added() {
+    let _turn = turn();
+    let Some(running) = start(with_worker) else { return };
+    let draft = |name: &str| running.task(name).period(10 * MS).budget(2 * MS);
+    let before = (class(), affinity());
+    let mut handle = None;
+    let prepare = |prepared: TaskHandle<()>| {
+        assert_eq!((class(), affinity()), before);
+        assert!(!prepared.is_added());
+        assert_eq!(prepared.stop().expect_err("it is none yet").kind, ErrorKind::Usage);
+        handle = Some(prepared);
+    };
+    let attached = draft("me").attach_prepared(prepare).expect("it fits");
+    let handle = handle.expect("it was prepared");
+    assert!(handle.is_added());
+    handle.stop().expect("it is alive");
+    drop(attached);
+    assert_eq!(handle.join(), Ok(()));
+    let mut handle = None;
+    draft("worker").attach_prepared(|prepared| handle = Some(prepared)).expect_err("it is taken");
+    assert!(!handle.expect("it was prepared").is_added());
+    assert_eq!((class(), affinity()), before);
     running.stop().expect("it runs");
 }
 
