@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use punctual::{
     Attached, Error, Host, Overrun, Parameters, Policy, Punctual, Running, SchedulingGroup,
@@ -15,6 +16,10 @@ use crate::InterfaceNames;
 
 /// Between the call and the first release of a task, ns, at least (docs/library.md).
 const LEAD: u64 = 20_000_000;
+
+/// How long a change of a priority waits for the task that is being made, at most.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
 /// What an interface calls a member of its sets: unlike all others of the process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +75,13 @@ enum MemberHandle {
 }
 
 impl MemberHandle {
+    fn is_added(&self) -> bool {
+        match self {
+            Self::Thread(handle) => handle.is_added(),
+            Self::Process(handle) => handle.is_added(),
+        }
+    }
+
     fn change(&self, parameters: &Parameters) -> Result<(), Error> {
         match self {
             Self::Thread(handle) => handle.change(parameters),
@@ -131,16 +143,24 @@ impl CpuSet {
     }
 
     /// Makes the calling thread a task of the set; returns at its first release. The caller
-    /// [removes](CpuSet::remove) the member once the task has ended.
+    /// [removes](CpuSet::remove) the member once the task has ended. Of `share`'s changes from its
+    /// call on, those of the priority are to be [passed on](crate::ClassicSets::change_priority).
     ///
     /// # Errors
     /// It does not fit; what the machine does not permit.
-    pub fn attach(&self, id: MemberId, name: &str, share: TaskShare) -> Result<Attached, Error> {
-        self.join(id, share, |set| {
+    pub fn attach(
+        &self,
+        id: MemberId,
+        name: &str,
+        share: impl FnOnce() -> TaskShare,
+    ) -> Result<Attached, Error> {
+        self.join(id, share, |set, share| {
             // Names of these tasks need not differ.
             let names = [name.to_owned(), format!("{name}-{}", sched::thread_id())];
             set.with_unused_name(names, share, |draft| {
-                draft.attach_with(|handle| set.keep(id, MemberHandle::Thread(handle)))
+                // Before it is added: a thread that a more important task keeps from executing
+                // could not be given another priority, nor give up a lock.
+                draft.attach_prepared(|handle| set.keep(id, MemberHandle::Thread(handle)))
             })
         })
     }
@@ -152,33 +172,35 @@ impl CpuSet {
     /// # Errors
     /// As of [`CpuSet::attach`]; there is no such process.
     pub fn adopt(&self, id: MemberId, name: &str, priority: i64, pid: i32) -> Result<(), Error> {
-        let share = TaskShare::Group { priority };
-        self.join(id, share, |set| {
-            let names = [name.to_owned(), format!("{name}-{pid}")];
-            let handle = set.with_unused_name(names, share, |draft| draft.pid(pid))?;
-            set.keep(id, MemberHandle::Process(handle));
-            Ok(())
-        })
+        self.join(
+            id,
+            || TaskShare::Group { priority },
+            |set, share| {
+                let names = [name.to_owned(), format!("{name}-{pid}")];
+                let handle = set.with_unused_name(names, share, |draft| draft.pid(pid))?;
+                set.keep(id, MemberHandle::Process(handle));
+                Ok(())
+            },
+        )
     }
 
     /// Counts a member, if it fits beside the others, and makes it one.
     fn join<T>(
         &self,
         id: MemberId,
-        share: TaskShare,
-        make: impl FnOnce(&Self) -> Result<T, Error>,
+        share: impl FnOnce() -> TaskShare,
+        make: impl FnOnce(&Self, TaskShare) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut members = self.members();
+        // With the lock: a change is in it, or finds the member.
+        let share = share();
         if self.scheduler == Scheduler::Own {
             let shares = members.iter().map(|member| member.share).chain([share]);
             self.admit(shares)?;
         }
         members.push(SetMember { id, share, handle: None });
         drop(members);
-        let made = make(self).inspect_err(|_| self.remove(id))?;
-        // Another one may have been asked for meanwhile.
-        self.apply_priority(id, share);
-        Ok(made)
+        make(self, share).inspect_err(|_| self.remove(id))
     }
 
     fn keep(&self, id: MemberId, handle: MemberHandle) {
@@ -238,30 +260,39 @@ impl CpuSet {
     }
 
     pub(crate) fn change_priority(&self, id: MemberId, priority: i64) {
-        let before = {
+        let share = TaskShare::Group { priority };
+        {
             let mut members = self.members();
             let Some(member) = members.iter_mut().find(|member| member.id == id) else { return };
-            if !matches!(member.share, TaskShare::Group { .. }) {
+            let is_of_group = matches!(member.share, TaskShare::Group { .. });
+            if !is_of_group || std::mem::replace(&mut member.share, share) == share {
                 return;
             }
-            std::mem::replace(&mut member.share, TaskShare::Group { priority })
-        };
-        self.apply_priority(id, before);
+        }
+        if self.scheduler == Scheduler::Own {
+            self.apply_priority(id);
+        }
     }
 
-    /// Has the dispatcher order the member by its priority, if it has another one than `before`.
-    fn apply_priority(&self, id: MemberId, before: TaskShare) {
-        let _in_order = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-        let (share, handle) = {
-            let members = self.members();
-            let Some(member) = members.iter().find(|member| member.id == id) else { return };
-            (member.share, member.handle.clone())
-        };
-        let TaskShare::Group { priority } = share else { return };
-        let handle = handle.filter(|_| self.scheduler == Scheduler::Own && share != before);
-        if let Some(handle) = handle {
-            // A task that ends just now has no use for it.
-            let _ = handle.change(&Parameters::new().priority(priority));
+    /// Has the dispatcher order the member by its priority. Waits until the member is a task, or is
+    /// none after all: what makes it one is an ordinary thread until then.
+    fn apply_priority(&self, id: MemberId) {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            let in_order = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+            let (share, handle) = {
+                let members = self.members();
+                let Some(member) = members.iter().find(|member| member.id == id) else { return };
+                (member.share, member.handle.clone())
+            };
+            let TaskShare::Group { priority } = share else { return };
+            if let Some(handle) = handle.filter(|handle| handle.is_added()) {
+                // A task that ends just now has no use for it.
+                let _ = handle.change(&Parameters::new().priority(priority));
+                return;
+            }
+            drop(in_order);
+            thread::sleep(LOOK_AGAIN);
         }
     }
 

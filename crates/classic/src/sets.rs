@@ -66,8 +66,9 @@ impl ClassicSets {
 
     /// A member of a set of this process has another priority.
     pub fn change_priority(&'static self, member: MemberId, priority: i64) {
-        let Ok(sets) = self.own() else { return };
-        for set in sets.by_cpu.values() {
+        // It may wait, without the lock: others join and leave meanwhile.
+        let sets = self.own().map(|sets| sets.by_cpu.values().cloned().collect::<Vec<_>>());
+        for set in sets.into_iter().flatten() {
             set.change_priority(member, priority);
         }
     }

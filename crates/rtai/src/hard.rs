@@ -142,7 +142,8 @@ fn enter(arena: &Arena, task: TaskIndex) -> Result<Option<HardThread>, Error> {
         name if name.is_empty() => "0".to_owned(),
         name => String::from_utf8_lossy(&name).into_owned(),
     };
-    let attached = set.attach(member_of(task), &name, share)?;
+    // The priority of a task of the group may change meanwhile.
+    let attached = set.attach(member_of(task), &name, || wanted(slot).unwrap_or(share))?;
     if matches!(share, TaskShare::Budget { .. }) {
         // Waits that come late count from the first wait on; in RTAI, from the first period on. If
         // the run is over, the next wait says so.

@@ -64,26 +64,24 @@ pub fn member_of_program(pid: i32) -> MemberId {
 /// reported. Returns at its first release.
 pub fn enter(thread: ThreadIndex, name: &str) {
     thread::enter(thread);
-    let wanted = thread::with_thread(thread, |slot| (slot.id, slot.priority, slot.cpu));
+    let wanted = thread::with_thread(thread, |slot| (slot.id, slot.cpu));
+    let share = || {
+        let priority = thread::with_thread(thread, |slot| slot.priority).unwrap_or(0);
+        TaskShare::Group { priority }
+    };
     let (attached, member) = match wanted {
         // The program that has loaded this one has it scheduled, with all its threads.
         _ if loaded::is_loaded() => (None, None),
         None => (None, None),
-        Some((id, priority, cpu)) => {
+        Some((id, cpu)) => {
             let attach = || {
                 let set = SETS.on(cpu.map_or(u64::MAX, |cpu| 1 << cpu.min(63)))?;
                 let id = member_of_thread(id);
-                let attached = set.attach(id, name, TaskShare::Group { priority })?;
+                let attached = set.attach(id, name, share)?;
                 Ok((attached, Member { set, id }))
             };
             match attach() {
-                Ok((attached, member)) => {
-                    // It may have been changed before the set had the member.
-                    if let Some(now) = thread::with_thread(thread, |slot| slot.priority) {
-                        SETS.change_priority(member.id, now);
-                    }
-                    (Some(attached), Some(member))
-                }
+                Ok((attached, member)) => (Some(attached), Some(member)),
                 Err(error) => {
                     report_refusal(SETS.names(), &error);
                     (None, None)

@@ -85,8 +85,9 @@ int rtl_pthread_kill(pthread_t thread, int signal);
 
 /*
  * Gives a thread a priority: 0 to 1,000,000, the larger number is the more important one. It holds
- * from the next 10 ms on, and this call may wait for ordinary threads, up to some 25 ms. The policy
- * has no effect. ESRCH: there is no such thread. EINVAL: a value is out of its range.
+ * from the next 10 ms on, and this call may wait for ordinary threads, up to some 25 ms, or until a
+ * thread that begins is a task. The policy has no effect. ESRCH: there is no such thread. EINVAL: a
+ * value is out of its range.
  * Test: threads.c
  */
 int rtl_pthread_setschedparam(pthread_t thread, int policy, const struct sched_param *parameters);
