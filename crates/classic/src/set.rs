@@ -1,7 +1,7 @@
 //! The tasks of this program on one CPU.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use punctual::{
 use punctual_sys::sched;
 
 use crate::settings::GROUP_PERIOD;
-use crate::InterfaceNames;
+use crate::{InterfaceNames, PiMutex};
 
 /// Between the call and the first release of a task, ns, at least (docs/library.md).
 const LEAD: u64 = 20_000_000;
@@ -58,9 +58,9 @@ pub struct CpuSet {
     cpu: u32,
     scheduler: Scheduler,
     running: Running,
-    members: Mutex<Vec<SetMember>>,
+    members: PiMutex<Vec<SetMember>>,
     /// Locked while a task's priority is changed, so that the latest change stays.
-    changes: Mutex<()>,
+    changes: PiMutex<()>,
 }
 
 struct SetMember {
@@ -129,17 +129,13 @@ impl CpuSet {
             cpu,
             scheduler,
             running,
-            members: Mutex::default(),
-            changes: Mutex::default(),
+            members: PiMutex::new(Vec::new()),
+            changes: PiMutex::new(()),
         })
     }
 
-    fn members(&self) -> MutexGuard<'_, Vec<SetMember>> {
-        self.members.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn has_members(&self) -> bool {
-        !self.members().is_empty()
+        self.members.with(|members| !members.is_empty()).unwrap_or(true)
     }
 
     /// Makes the calling thread a task of the set; returns at its first release. The caller
@@ -191,23 +187,28 @@ impl CpuSet {
         share: impl FnOnce() -> TaskShare,
         make: impl FnOnce(&Self, TaskShare) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let mut members = self.members();
-        // With the lock: a change is in it, or finds the member.
-        let share = share();
-        if self.scheduler == Scheduler::Own {
-            let shares = members.iter().map(|member| member.share).chain([share]);
-            self.admit(shares)?;
-        }
-        members.push(SetMember { id, share, handle: None });
-        drop(members);
+        let joined = self.members.with(|members| {
+            // With the lock: a change is in it, or finds the member.
+            let share = share();
+            if self.scheduler == Scheduler::Own {
+                let shares = members.iter().map(|member| member.share).chain([share]);
+                self.admit(shares)?;
+            }
+            members.push(SetMember { id, share, handle: None });
+            Ok(share)
+        });
+        let share = joined.unwrap_or_else(|| Err(in_handler()))?;
         make(self, share).inspect_err(|_| self.remove(id))
     }
 
+    /// Calls `f` with a member; `None`: there is none.
+    fn with_member<R>(&self, id: MemberId, f: impl FnOnce(&mut SetMember) -> R) -> Option<R> {
+        self.members.with(|members| members.iter_mut().find(|one| one.id == id).map(f)).flatten()
+    }
+
     fn keep(&self, id: MemberId, handle: MemberHandle) {
-        let mut members = self.members();
-        if let Some(member) = members.iter_mut().find(|member| member.id == id) {
-            member.handle = Some(Arc::new(handle));
-        }
+        let handle = Some(Arc::new(handle));
+        self.with_member(id, |member| member.handle = handle);
     }
 
     /// Completes a draft by the first of these names that no other task has.
@@ -256,20 +257,16 @@ impl CpuSet {
 
     /// The task is a member no more.
     pub fn remove(&self, id: MemberId) {
-        self.members().retain(|member| member.id != id);
+        self.members.with(|members| members.retain(|member| member.id != id));
     }
 
     pub(crate) fn change_priority(&self, id: MemberId, priority: i64) {
         let share = TaskShare::Group { priority };
-        {
-            let mut members = self.members();
-            let Some(member) = members.iter_mut().find(|member| member.id == id) else { return };
+        let is_changed = self.with_member(id, |member| {
             let is_of_group = matches!(member.share, TaskShare::Group { .. });
-            if !is_of_group || std::mem::replace(&mut member.share, share) == share {
-                return;
-            }
-        }
-        if self.scheduler == Scheduler::Own {
+            is_of_group && std::mem::replace(&mut member.share, share) != share
+        });
+        if is_changed == Some(true) && self.scheduler == Scheduler::Own {
             self.apply_priority(id);
         }
     }
@@ -278,20 +275,15 @@ impl CpuSet {
     /// none after all: what makes it one is an ordinary thread until then.
     fn apply_priority(&self, id: MemberId) {
         let end = Instant::now() + PATIENCE;
-        while Instant::now() < end {
-            let in_order = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
-            let (share, handle) = {
-                let members = self.members();
-                let Some(member) = members.iter().find(|member| member.id == id) else { return };
-                (member.share, member.handle.clone())
-            };
-            let TaskShare::Group { priority } = share else { return };
-            if let Some(handle) = handle.filter(|handle| handle.is_added()) {
-                // A task that ends just now has no use for it.
-                let _ = handle.change(&Parameters::new().priority(priority));
-                return;
-            }
-            drop(in_order);
+        let apply = || {
+            let member = self.with_member(id, |member| (member.share, member.handle.clone()));
+            let Some((TaskShare::Group { priority }, handle)) = member else { return true };
+            let Some(handle) = handle.filter(|handle| handle.is_added()) else { return false };
+            // A task that ends just now has no use for it.
+            let _ = handle.change(&Parameters::new().priority(priority));
+            true
+        };
+        while Instant::now() < end && self.changes.with(|()| apply()) == Some(false) {
             thread::sleep(LOOK_AGAIN);
         }
     }
@@ -322,6 +314,11 @@ impl CpuSet {
         }
         set.admit().map(drop)
     }
+}
+
+/// A handler of a signal has interrupted a call for the same sets.
+pub(crate) fn in_handler() -> Error {
+    Error::usage("a handler of a signal cannot change the tasks", "have a thread do it")
 }
 
 /// Whether the program has a handler of SIGXCPU, by which budgets that are used up are signalled.

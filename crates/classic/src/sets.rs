@@ -2,24 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
 use punctual::Error;
 use punctual_sys::sched;
 
-use crate::set::{CpuSet, MemberId};
-use crate::InterfaceNames;
+use crate::set::{in_handler, CpuSet, MemberId};
+use crate::{InterfaceNames, PiMutex};
 
 /// The sets of this program for one interface, in a static variable.
 pub struct ClassicSets {
     names: InterfaceNames,
-    sets: Mutex<Sets>,
-}
-
-struct Sets {
     /// The process that has them; 0: none has yet.
-    process: u32,
-    by_cpu: BTreeMap<u32, Arc<CpuSet>>,
+    process: AtomicU32,
+    by_cpu: LazyLock<PiMutex<BTreeMap<u32, Arc<CpuSet>>>>,
 }
 
 /// Those that are to be closed at the end of the process.
@@ -34,7 +31,11 @@ extern "C" fn at_exit() {
 impl ClassicSets {
     /// None yet.
     pub const fn new(names: InterfaceNames) -> ClassicSets {
-        ClassicSets { names, sets: Mutex::new(Sets { process: 0, by_cpu: BTreeMap::new() }) }
+        ClassicSets {
+            names,
+            process: AtomicU32::new(0),
+            by_cpu: LazyLock::new(|| PiMutex::new(BTreeMap::new())),
+        }
     }
 
     /// What the interface calls itself.
@@ -49,43 +50,55 @@ impl ClassicSets {
     /// one that had sets.
     pub fn on(&'static self, cpus: u64) -> Result<Arc<CpuSet>, Error> {
         let cpu = self.choose_cpu(cpus)?;
-        let mut sets = self.own()?;
-        if let Some(set) = sets.by_cpu.get(&cpu) {
-            return Ok(set.clone());
-        }
-        let trace = self.names.setting("TRACE").map(|mut path| {
-            if !sets.by_cpu.is_empty() {
-                path.push(format!(".cpu{cpu}"));
+        self.begin()?;
+        let found = self.by_cpu.with(|sets| {
+            if let Some(set) = sets.get(&cpu) {
+                return Ok(set.clone());
             }
-            PathBuf::from(path)
+            let trace = self.names.setting("TRACE").map(|mut path| {
+                if !sets.is_empty() {
+                    path.push(format!(".cpu{cpu}"));
+                }
+                PathBuf::from(path)
+            });
+            let set = Arc::new(CpuSet::start(self.names, cpu, trace)?);
+            sets.insert(cpu, set.clone());
+            Ok(set)
         });
-        let set = Arc::new(CpuSet::start(self.names, cpu, trace)?);
-        sets.by_cpu.insert(cpu, set.clone());
-        Ok(set)
+        found.unwrap_or_else(|| Err(in_handler()))
     }
 
     /// A member of a set of this process has another priority.
     pub fn change_priority(&'static self, member: MemberId, priority: i64) {
+        if !self.is_own() {
+            return;
+        }
         // It may wait, without the lock: others join and leave meanwhile.
-        let sets = self.own().map(|sets| sets.by_cpu.values().cloned().collect::<Vec<_>>());
+        let sets = self.by_cpu.with(|sets| sets.values().cloned().collect::<Vec<_>>());
         for set in sets.into_iter().flatten() {
             set.change_priority(member, priority);
         }
     }
 
+    /// Whether this process has sets, and not its parent.
+    fn is_own(&self) -> bool {
+        self.process.load(Ordering::Acquire) == std::process::id()
+    }
+
+    /// Before the first set of this process, its sets are made known to its end.
+    ///
     /// # Errors
     /// This process is the child of one that had sets.
-    fn own(&'static self) -> Result<MutexGuard<'static, Sets>, Error> {
-        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = std::process::id();
-        if sets.process != process {
-            if sets.process != 0 {
-                return Err(Error::usage(
-                    "this is the child of a process that had tasks",
-                    "fork before the first task, or call exec in the child",
-                ));
-            }
-            sets.process = process;
+    fn begin(&'static self) -> Result<(), Error> {
+        let (process, order) = (std::process::id(), Ordering::AcqRel);
+        let former = self.process.compare_exchange(0, process, order, Ordering::Acquire);
+        if former.is_err_and(|former| former != process) {
+            return Err(Error::usage(
+                "this is the child of a process that had tasks",
+                "fork before the first task, or call exec in the child",
+            ));
+        }
+        if former.is_ok() {
             USED.lock().unwrap_or_else(PoisonError::into_inner).push(self);
             static REGISTERED: Once = Once::new();
             // SAFETY: the handler neither unwinds nor returns to code that is gone: the library
@@ -94,15 +107,14 @@ impl ClassicSets {
                 libc::atexit(at_exit);
             });
         }
-        Ok(sets)
+        Ok(())
     }
 
     /// Ends all sets without tasks, and completes the traces of all. Others end with the process.
     fn close(&self) {
-        let Ok(mut sets) = self.sets.try_lock() else { return };
-        if sets.process == std::process::id() {
+        if self.is_own() {
             let is_traced = self.names.setting("TRACE").is_some();
-            sets.by_cpu.retain(|_, set| !is_traced && set.has_members());
+            self.by_cpu.try_with(|sets| sets.retain(|_, set| !is_traced && set.has_members()));
         }
     }
 

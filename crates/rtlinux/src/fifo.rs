@@ -14,8 +14,8 @@ use punctual::fifo::{
     MAX_CAPACITY,
 };
 use punctual::Error;
+use punctual_classic::PiMutex;
 
-use crate::pi_mutex::PiMutex;
 use device::ServedDevice;
 use handlers::Handlers;
 

@@ -11,7 +11,6 @@
 //! fifo        the FIFOs by their numbers, and their handlers
 //! waiting     how the thread of a task waits: for its period, suspended, asleep
 //! thread      the threads of this program, and the calling one
-//! pi_mutex    what they share
 //! ```
 //!
 //! A panic would be a defect of Punctual; it ends the program at the border to C.
@@ -22,7 +21,6 @@ mod fifo;
 mod hard;
 mod loaded;
 mod loader;
-mod pi_mutex;
 mod priority;
 mod run;
 mod thread;

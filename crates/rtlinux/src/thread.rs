@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 use std::time::Duration;
 
-use crate::pi_mutex::PiMutex;
+use punctual_classic::PiMutex;
 
 /// Threads of a program, at most.
 pub const THREADS: usize = 256;

@@ -37,4 +37,13 @@ impl<T> PiMutex<T> {
         drop(locked);
         Some(result)
     }
+
+    /// The same, unless another thread has the value: `None` then, too.
+    pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let locked = self.mutex.try_lock().ok()??;
+        // SAFETY: as in `with`.
+        let result = f(unsafe { &mut *self.value.get() });
+        drop(locked);
+        Some(result)
+    }
 }
