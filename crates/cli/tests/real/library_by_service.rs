@@ -23,9 +23,14 @@ fn await_ready(program: &Program) {
 
 /// Plays a role to its end, as an ordinary user.
 fn play(role: &str) {
+    play_as(UNPRIVILEGED, role);
+}
+
+/// Plays a role to its end.
+pub fn play_as(uid: u32, role: &str) {
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let service = Service::start(cpu.0);
-    start(UNPRIVILEGED, role, &service, cpu.0).assert_success();
+    start(uid, role, &service, cpu.0).assert_success();
     eventually("nothing is reserved", || names(&service).is_empty());
     service.end(cpu.0);
 }

@@ -21,6 +21,8 @@ use library_end_roles::{ends, replaced};
 #[path = "library_suspend_roles.rs"]
 mod library_suspend_roles;
 use library_suspend_roles::{suspends, suspends_nothing};
+#[path = "rtai_roles.rs"]
+mod rtai_roles;
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -43,6 +45,9 @@ pub fn play(role: &str, socket: &str, cpu: u32) {
         "replaced" => replaced,
         "auto" => auto,
         "alone" => auto_alone,
+        "rtai-budget" => rtai_roles::runs_over_a_budget,
+        "rtai-periods" => rtai_roles::has_periods,
+        "rtai-talks" => rtai_roles::talk,
         _ => std::process::exit(99),
     };
     // Not on the thread of the initialization, which has no test harness to catch a panic.

@@ -36,6 +36,7 @@ mod punctual;
 mod realtime_kit;
 mod refusals;
 mod reload;
+mod rtai_by_service;
 mod screen;
 mod self_suspending;
 mod service;
