@@ -72,7 +72,7 @@ impl Thread {
         self.release = match self.period {
             0 => NEVER,
             period => {
-                let periods = now.saturating_sub(self.release) / period + 1;
+                let periods = (now.saturating_sub(self.release) / period).saturating_add(1);
                 self.release.saturating_add(periods.saturating_mul(period))
             }
         };
@@ -169,6 +169,14 @@ mod tests {
         thread.begin_wait(ThreadWait::Period);
         assert_eq!(thread.end_wait(NEVER, 5), Some(WaitEnd::Time));
         assert_eq!(thread.release, NEVER);
+    }
+
+    #[test]
+    fn periods_from_the_beginning_of_all_time_end_with_it() {
+        let mut thread = periodic(i64::MIN, 1);
+        thread.begin_wait(ThreadWait::Period);
+        assert_eq!(thread.end_wait(NEVER, i64::MAX), Some(WaitEnd::Time));
+        assert!(thread.release >= 0);
     }
 
     #[test]
