@@ -134,6 +134,7 @@ static void call_thread(struct stream *in)
 	struct sched_param parameters = { .sched_priority = number(in) };
 	uint32_t slot = stream_below(in, SLOTS);
 	pthread_attr_t *attr = stream_byte(in) % 4 ? &held.attr[slot] : NULL;
+	pthread_t to;
 	int value;
 
 	switch (stream_below(in, 12)) {
@@ -163,7 +164,11 @@ static void call_thread(struct stream *in)
 		held.thread[slot] = 0;
 		break;
 	case 5:
-		refused(pthread_kill(thread(in), stream_below(in, 2) ? RTL_SIGNAL_NULL : number(in)));
+		to = thread(in);
+		value = stream_below(in, 2) ? RTL_SIGNAL_NULL : number(in);
+		/* The fuzzer's own thread, which is a task by now perhaps, must not end. */
+		if (value != RTL_SIGNAL_CANCEL || !pthread_equal(to, pthread_self()))
+			refused(pthread_kill(to, value));
 		break;
 	case 6:
 		refused(pthread_setschedparam(thread(in), stream_below(in, 4), &parameters));
@@ -389,6 +394,7 @@ static void call_rest(struct stream *in)
 	uint32_t slot = stream_below(in, SLOTS);
 	const char *name = buffers[slot % (sizeof(buffers) / sizeof(*buffers))];
 	struct timespec time = { stream_below(in, 2), (long)stream_number(in) };
+	long long until;
 	int size = number(in);
 
 	switch (stream_below(in, 10)) {
@@ -422,7 +428,8 @@ static void call_rest(struct stream *in)
 		rtl_end_critical_np(stream_below(in, 2) ? rtl_begin_critical_np() : 0);
 		break;
 	case 8:
-		rtl_delay(soon(in) - gethrtime());
+		until = soon(in);
+		rtl_delay(until < 0 ? (long)until : (long)(until - gethrtime()));
 		break;
 	case 9:
 		refused(pthread_wait_np());
