@@ -72,8 +72,9 @@ impl Thread {
         self.release = match self.period {
             0 => NEVER,
             period => {
-                let periods = (now.saturating_sub(self.release) / period).saturating_add(1);
-                self.release.saturating_add(periods.saturating_mul(period))
+                let [now, release, period] = [now, self.release, period].map(i128::from);
+                let next = release + ((now - release) / period + 1) * period;
+                i64::try_from(next).unwrap_or(NEVER)
             }
         };
     }
@@ -176,7 +177,7 @@ mod tests {
         let mut thread = periodic(i64::MIN, 1);
         thread.begin_wait(ThreadWait::Period);
         assert_eq!(thread.end_wait(NEVER, i64::MAX), Some(WaitEnd::Time));
-        assert!(thread.release >= 0);
+        assert_eq!(thread.release, NEVER);
     }
 
     #[test]
