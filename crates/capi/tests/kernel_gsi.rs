@@ -23,7 +23,7 @@ fn program(name: &str) -> Option<PathBuf> {
         return None;
     }
     let me = std::env::current_exe().expect("/proc is mounted");
-    let path = me.ancestors().nth(2).expect("in a folder of cargo's").join("c").join(name);
+    let path = me.ancestors().nth(2).expect("in a folder of cargo's").join("c/capi").join(name);
     if !path.exists() {
         missing(format!("there is no {}: vm/test makes it", path.display()));
         return None;

@@ -32,6 +32,7 @@ mod profile_roles;
 mod punctual;
 mod refusals;
 mod reload;
+mod rtlinux;
 mod service;
 mod slices;
 mod storms;

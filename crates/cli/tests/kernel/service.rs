@@ -13,14 +13,14 @@ use crate::machine::{
 };
 use crate::punctual::{executing_companion, Running, Scratch, PUNCTUAL};
 
-struct Service {
+pub struct Service {
     process: Running,
-    socket: PathBuf,
+    pub socket: PathBuf,
     _scratch: Scratch,
 }
 
 impl Service {
-    fn start() -> Service {
+    pub fn start() -> Service {
         let scratch = Scratch::new();
         let (socket, config) = (scratch.path("socket"), scratch.file("config", "cpus = [0]\n"));
         let mut command = Command::new(&*PUNCTUAL);
@@ -32,7 +32,7 @@ impl Service {
         service
     }
 
-    fn client(&self) -> ServiceClient {
+    pub fn client(&self) -> ServiceClient {
         ServiceClient::require(&self.socket).expect("it serves")
     }
 }
