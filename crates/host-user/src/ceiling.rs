@@ -175,12 +175,27 @@ impl HeldCeilings {
         self.own.store(own);
     }
 
-    /// The best of all, by the policy of the task. Those that were not seen before were added after
-    /// the time for which `by_policy` gives them as a finish.
-    fn best(&self, by_policy: impl Fn(LockCeiling) -> Option<TaskCeiling>) -> Option<TaskCeiling> {
-        let all = places(self.used.load(SeqCst)).filter_map(|place| {
+    /// The best of all, by the policy of the task, which makes a ceiling since a time a finish.
+    /// Those that were not seen before were added after `since`.
+    ///
+    /// While the task holds any, all count from the time of the first: `held_since`, from one call
+    /// to the next. Mutexes that overlap are one critical section, in whatever order they are
+    /// unlocked. A ceiling from the time of its own locking would come after a job that the first
+    /// mutex has delayed.
+    fn best(
+        &self,
+        held_since: &mut Option<u64>,
+        since: u64,
+        by_policy: impl Fn(LockCeiling, u64) -> Option<TaskCeiling>,
+    ) -> Option<TaskCeiling> {
+        let used = self.used.load(SeqCst);
+        if places(used).any(|place| self.held[place].finish.load(SeqCst) == RENEWED) {
+            *held_since = None;
+        }
+        let since = *held_since.get_or_insert(since);
+        let all = places(used).filter_map(|place| {
             let held = &self.held[place];
-            let ceiling = by_policy(held.ceiling.load()?);
+            let ceiling = by_policy(held.ceiling.load()?, since);
             let mut finish = held.finish.load(SeqCst);
             if finish <= RENEWED {
                 finish = match ceiling {
@@ -194,7 +209,9 @@ impl HeldCeilings {
                 priority => priority,
             })
         });
-        all.reduce(better)
+        let best = all.reduce(better);
+        *held_since = best.map(|_| since);
+        best
     }
 }
 
@@ -211,12 +228,12 @@ impl Engine {
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             let MemberKind::Thread(control) = &m.kind else { continue };
-            if control.ceilings.used.load(SeqCst) == 0 && !m.is_raised {
+            if control.ceilings.used.load(SeqCst) == 0 && m.raised_since.is_none() {
                 continue;
             }
             let task = m.task;
-            let best = control.ceilings.best(|held| allocators.task_ceiling(task, held, since));
-            m.is_raised = best.is_some();
+            let by_policy = |held, since| allocators.task_ceiling(task, held, since);
+            let best = control.ceilings.best(&mut m.raised_since, since, by_policy);
             // The task is there.
             let _ = dispatcher.raise(task, best, now);
         }
@@ -234,35 +251,48 @@ mod tests {
         ceilings
     }
 
-    fn at(since: u64) -> impl Fn(LockCeiling) -> Option<TaskCeiling> {
-        move |ceiling| match ceiling {
+    fn by_policy(ceiling: LockCeiling, since: u64) -> Option<TaskCeiling> {
+        match ceiling {
             Deadline(ns) => Some(TaskCeiling::Finish(since + ns)),
             Priority(priority) => Some(TaskCeiling::Priority(priority)),
         }
     }
 
+    /// The best of those that were added after `since`.
+    fn best(ceilings: &HeldCeilings, since: u64) -> Option<TaskCeiling> {
+        ceilings.best(&mut None, since, by_policy)
+    }
+
     #[test]
     fn the_best_of_those_that_are_held_counts_in_any_order_of_unlocking() {
         let ceilings = with_own(Deadline(90));
-        let places = [50, 30, 70].map(|ns| ceilings.add(ns as usize, Deadline(ns)));
-        let [first, second, third] = places.map(|place| place.expect("it is covered"));
-        assert_eq!(ceilings.best(at(100)), Some(TaskCeiling::Finish(130)));
+        let mut held_since = None;
+        let mut best = |since| ceilings.best(&mut held_since, since, by_policy);
+        let add = |ns: u64| ceilings.add(ns as usize, Deadline(ns)).expect("it is covered");
+        let [first, second] = [50, 30].map(add);
+        assert_eq!(best(100), Some(TaskCeiling::Finish(130)));
         ceilings.remove(first);
-        // Each counts from when it was first seen.
-        assert_eq!(ceilings.best(at(200)), Some(TaskCeiling::Finish(130)));
+        let third = add(70);
+        // All count from when the first was seen.
+        assert_eq!(best(200), Some(TaskCeiling::Finish(130)));
         assert_eq!(ceilings.find(30), Some(second));
         ceilings.remove(second);
         assert_eq!((ceilings.find(30), ceilings.find(70)), (None, Some(third)));
-        assert_eq!(ceilings.best(at(300)), Some(TaskCeiling::Finish(170)));
+        assert_eq!(best(300), Some(TaskCeiling::Finish(170)));
         ceilings.renew(third);
-        assert_eq!(ceilings.best(at(400)), Some(TaskCeiling::Finish(470)));
+        let fourth = add(80);
+        assert_eq!(best(400), Some(TaskCeiling::Finish(470)));
         ceilings.remove(third);
-        assert_eq!(ceilings.best(at(500)), None);
+        assert_eq!(best(500), Some(TaskCeiling::Finish(480)));
+        ceilings.remove(fourth);
+        assert_eq!(best(600), None);
+        add(60);
+        assert_eq!(best(700), Some(TaskCeiling::Finish(760)));
         let ceilings = with_own(Priority(-5));
         for priority in [1, 7, -5] {
             ceilings.add(1, Priority(priority)).expect("it is covered");
         }
-        assert_eq!(ceilings.best(at(100)), Some(TaskCeiling::Priority(7)));
+        assert_eq!(ceilings.best(&mut None, 100, by_policy), Some(TaskCeiling::Priority(7)));
     }
 
     #[test]
@@ -277,7 +307,7 @@ mod tests {
             let ceilings = HeldCeilings::default();
             ceilings.set_own(own);
             assert_eq!(ceilings.add(1, ceiling), Err(LockError::Ceiling), "{own:?} {ceiling:?}");
-            assert_eq!(ceilings.best(at(100)), None);
+            assert_eq!(best(&ceilings, 100), None);
         }
     }
 
@@ -299,7 +329,7 @@ mod tests {
         assert!(!ceilings.remove(unseen));
         for renewed in [false, true] {
             let seen = ceilings.add(1, Priority(10)).expect("it is covered");
-            ceilings.best(at(100));
+            best(&ceilings, 100);
             if renewed {
                 ceilings.renew(seen);
             }

@@ -147,8 +147,8 @@ pub struct Member {
     pub defers_charges: bool,
     /// That execution, and execution found at rest, ns.
     pub deferred: u64,
-    /// The dispatcher has raised it.
-    pub is_raised: bool,
+    /// The dispatcher has raised it, for mutexes of which it locked the first after this time, ns.
+    pub raised_since: Option<u64>,
     pub periods: PeriodBuilder,
     /// Periods whose reports were dropped since the housekeeper last took this count.
     pub unreported: Arc<AtomicU64>,

@@ -120,7 +120,7 @@ impl Host {
             periods: PeriodBuilder::new(PeriodParams::new(index, spec), false),
             unreported: unreported.clone(),
             saturated: false,
-            is_raised: false,
+            raised_since: None,
             park_watch: ParkWatch::new(),
         });
         self.pending.push(Pending { engine, member });
