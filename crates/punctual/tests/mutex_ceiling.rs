@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use common::{execute, start, turn, MS};
-use punctual::{Ceiling, Condvar, LockError, Mutex, Policy, Punctual, Task, WaitError};
+use punctual::{Ceiling, Condvar, LockError, Mutex, Policy, Punctual, WaitError};
 use punctual_host_sim::replay;
 use punctual_test_support::{comes_true, judge_timing, Scratch};
 use punctual_trace::{kind, kind::event, Record, Trace};
@@ -34,6 +34,9 @@ struct Raised {
     releases: u32,
     /// How often another task was selected while the raised one was ready.
     preempted: u32,
+    /// How often any task used up its budget, missed the deadline at which it expires, or slept: a
+    /// ceiling does not keep the others then.
+    gave_way: u32,
 }
 
 fn raised_in(trace: &Trace) -> Raised {
@@ -47,6 +50,10 @@ fn raised_in(trace: &Trace) -> Raised {
     let mut holder = None;
     let mut asleep = false;
     for r in &trace.records {
+        raised.gave_way += u32::from(
+            [event::EXHAUSTED, event::EXPIRED].map(|end| kind::EVENT + end).contains(&r.kind)
+                || r.kind == kind::TASK_BLOCKED,
+        );
         match r.kind {
             kind::TASK_RAISE if r.b == 0 => holder = None,
             kind::TASK_RAISE => {
@@ -158,26 +165,26 @@ fn without_a_ceiling_others_execute_while_the_mutex_is_held() {
     assert_eq!(raised_in(&read(&trace)).times, 0);
 }
 
-/// Without ceilings that is a deadlock, which is refused to one of them.
-#[test]
-fn mutexes_that_are_nested_in_opposite_orders_make_no_deadlock() {
-    let _turn = turn();
+/// Two tasks lock two mutexes with ceilings in opposite orders, and execute for `time` while they
+/// hold the first only. Returns how many jobs locked both, and to how many the second was refused.
+fn nested(trace: &str, time: Duration, enough: impl Fn([u32; 2], u32) -> bool) -> Option<u32> {
     let ceiling = Ceiling::Deadline(7 * MS);
     let mutexes = Arc::new([Mutex::with_ceiling((), ceiling), Mutex::with_ceiling((), ceiling)]);
     let rounds = Arc::new([AtomicU32::new(0), AtomicU32::new(0)]);
-    let waited = Arc::new(AtomicU32::new(0));
+    let refused = Arc::new(AtomicU32::new(0));
     let task = |set: Punctual, name: &str, first: usize, period: Duration| {
-        let (mutexes, rounds, waited) = (mutexes.clone(), rounds.clone(), waited.clone());
+        let (mutexes, rounds, refused) = (mutexes.clone(), rounds.clone(), refused.clone());
         set.task(name).period(period).budget(period / 3).spawn(move |task| {
-            let lock = |which: usize, task: &Task<'_>| {
-                waited.fetch_add(u32::from(mutexes[which].try_lock(task).is_none()), SeqCst);
-            };
             for _ in task.releases() {
-                lock(first, task);
-                let outer = mutexes[first].lock(task).expect("no deadlock");
-                execute(MS / 2);
-                lock(1 - first, task);
-                let inner = mutexes[1 - first].lock(task).expect("no deadlock");
+                let outer = mutexes[first].lock(task).expect("the task holds none");
+                execute(time);
+                let inner = match mutexes[1 - first].lock(task) {
+                    Err(LockError::Deadlock) => {
+                        refused.fetch_add(1, SeqCst);
+                        continue;
+                    }
+                    locked => locked.expect("that is the only refusal"),
+                };
                 execute(MS / 4);
                 // Not in the opposite order of locking.
                 drop(outer);
@@ -187,12 +194,44 @@ fn mutexes_that_are_nested_in_opposite_orders_make_no_deadlock() {
             }
         })
     };
-    let declare =
-        |set: Punctual| task(task(set.policy(Policy::Edf), "one", 0, 7 * MS), "other", 1, 9 * MS);
-    let Some(running) = start(declare) else { return };
-    assert!(comes_true(|| rounds.iter().all(|rounds| rounds.load(SeqCst) > 100)));
+    let declare = |set: Punctual| {
+        let set = set.policy(Policy::Edf).trace(trace);
+        task(task(set, "one", 0, 7 * MS), "other", 1, 9 * MS)
+    };
+    let running = start(declare)?;
+    let done = || [0, 1].map(|task| rounds[task].load(SeqCst));
+    assert!(comes_true(|| enough(done(), refused.load(SeqCst))), "{:?}, {refused:?}", done());
     running.stop().expect("it stops");
-    judge_timing(|| assert_eq!(waited.load(SeqCst), 0, "attempts at which one was not free"));
+    replays(trace);
+    Some(refused.load(SeqCst))
+}
+
+/// Without ceilings that is a deadlock, which is refused to one of them.
+#[test]
+fn mutexes_that_are_nested_in_opposite_orders_make_no_deadlock() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
+    let both = |rounds: [u32; 2], _| rounds.iter().all(|&rounds| rounds > 100);
+    let Some(refused) = nested(&trace, MS / 2, both) else { return };
+    let raised = raised_in(&read(&trace));
+    println!("{refused} refused, {raised:?}");
+    // A machine that stops for a while has deadlines missed.
+    assert!(refused <= raised.gave_way, "{refused} refused, {raised:?}");
+    assert!(raised.preempted == 0 || raised.gave_way > 0, "{raised:?}");
+    judge_timing(|| assert_eq!((refused, raised.preempted), (0, 0), "{raised:?}"));
+}
+
+/// What no ceiling prevents: a holder without budget lets the others execute.
+#[test]
+fn a_deadlock_of_holders_that_use_up_their_budgets_is_refused_to_one() {
+    let _turn = turn();
+    let scratch = Scratch::new();
+    let trace = scratch.path("run.trace");
+    let Some(refused) = nested(&trace, 4 * MS, |_, refused| refused > 20) else { return };
+    let raised = raised_in(&read(&trace));
+    println!("{refused} refused, {raised:?}");
+    assert!(refused <= raised.gave_way, "{refused} refused, {raised:?}");
 }
 
 #[test]
