@@ -9,9 +9,10 @@ mod traced_jobs;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use figures::{bands, figure_5, figures_3_and_4, figures_6_and_7};
+use punctual_test_support::process::end_of;
 use punctual_test_support::{comes_true, has_sched_ext, judge_timing, missing, Scratch};
 use traced_jobs::{jobs_of, read, TracedJob};
 // Has cargo build the archive, and so the boot the programs.
@@ -39,19 +40,6 @@ fn run(name: &str, folder: &Scratch) -> Option<PathBuf> {
     let ended = end_of(&mut command.spawn().expect("it runs"));
     assert_eq!(ended.and_then(|status| status.code()), Some(0), "{name}");
     Some(trace)
-}
-
-/// How a program ends; `None`: it did not, and was killed.
-fn end_of(child: &mut Child) -> Option<ExitStatus> {
-    let mut ended = None;
-    let in_time = comes_true(|| {
-        ended = child.try_wait().expect("it is a child");
-        ended.is_some()
-    });
-    if !in_time {
-        child.kill().expect("it is alive");
-    }
-    ended
 }
 
 /// The ended jobs of its processes, each list that of one.

@@ -6,12 +6,11 @@
 use std::ffi::{c_int, c_ulong, c_void};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use punctual_rtai as _;
-use punctual_test_support::{comes_true, execute_briefly, judge_timing, missing, LIVENESS};
+use punctual_test_support::process::{has_run, ignored_test, MISSING};
+use punctual_test_support::{execute_briefly, judge_timing, LIVENESS};
 use punctual_timeline::{Timeline, What};
 use punctual_trace::JobEnd;
 
@@ -34,8 +33,6 @@ const BUDGET: i64 = 20 * MS;
 const OVERRUN: c_int = 0x3FFF_FF01;
 /// Names the file for the trace, in the process that runs the scenario.
 const TRACE: &str = "PUNCTUAL_RTAI_TRACE";
-/// What the scenario returns where no dispatcher can be had.
-const MISSING: i32 = 77;
 
 /// Executes for so many ns of the thread's own CPU time.
 fn execute(ns: i64) {
@@ -86,26 +83,6 @@ fn scenario() {
     judge_timing(|| assert_eq!(waits, [OVERRUN, 0, 0]));
 }
 
-/// Runs the scenario with a trace in this file; false: the machine does not permit it.
-fn run_scenario(trace: &Path, objects: &Path) -> bool {
-    let mut command = Command::new(std::env::current_exe().expect("/proc is mounted"));
-    command.args(["--exact", "scenario", "--ignored", "--nocapture"]);
-    command.env(TRACE, trace).env("PUNCTUAL_RTAI_HOST", "user").env("PUNCTUAL_SHM_DIR", objects);
-    let mut child = command.stdout(Stdio::inherit()).spawn().expect("it runs");
-    let mut ended = None;
-    if !comes_true(|| {
-        ended = child.try_wait().expect("it is a child");
-        ended.is_some()
-    }) {
-        child.kill().expect("it is alive");
-    }
-    match ended.map(|status| status.code()) {
-        Some(Some(0)) => true,
-        Some(Some(MISSING)) => false,
-        _ => panic!("the scenario: {ended:?}"),
-    }
-}
-
 /// What the trace has of the task, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -121,8 +98,11 @@ enum Step {
 fn the_delayed_wait_is_ignored_and_the_task_catches_up() {
     let folder = tempfile::tempdir_in("/dev/shm").expect("there is shared memory");
     let trace = folder.path().join("trace");
-    if !run_scenario(&trace, &folder.path().join("objects")) {
-        return missing("a dispatcher needs root, and a CPU that no other one has");
+    let mut scenario = ignored_test("scenario");
+    scenario.env(TRACE, &trace).env("PUNCTUAL_RTAI_HOST", "user");
+    scenario.env("PUNCTUAL_SHM_DIR", folder.path().join("objects"));
+    if !has_run(&mut scenario) {
+        return;
     }
     let file = BufReader::new(File::open(&trace).expect("the trace was written"));
     let mut periods = Vec::new();

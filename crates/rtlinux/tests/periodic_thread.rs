@@ -5,13 +5,12 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use punctual_rtlinux as _;
-use punctual_test_support::{comes_true, execute_briefly, judge_timing, missing, LIVENESS};
+use punctual_test_support::process::{has_run, ignored_test, MISSING};
+use punctual_test_support::{comes_true, execute_briefly, judge_timing, LIVENESS};
 use punctual_timeline::{Timeline, What};
 
 /// `rtl_pthread_attr_t`: room for one.
@@ -52,8 +51,6 @@ const LATEST: i64 = 100 * US;
 const FIFO: c_uint = 4;
 /// Names the file for the trace, in the process that runs the scenario.
 const TRACE: &str = "PUNCTUAL_RTLINUX_TRACE";
-/// What the scenario returns where no dispatcher can be had.
-const MISSING: i32 = 77;
 
 /// The less important thread is a task.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
@@ -180,34 +177,16 @@ fn scenario() {
     });
 }
 
-/// Runs the scenario with a trace in this file; false: the machine does not permit it.
-fn run_scenario(trace: &Path, objects: &Path) -> bool {
-    let mut command = Command::new(std::env::current_exe().expect("/proc is mounted"));
-    command.args(["--exact", "scenario", "--ignored", "--nocapture"]);
-    command.env(TRACE, trace).env("PUNCTUAL_RTLINUX_HOST", "user");
-    command.env("PUNCTUAL_RTLINUX_SHARE", SHARE);
-    command.env("PUNCTUAL_SHM_DIR", objects);
-    let mut child = command.stdout(Stdio::inherit()).spawn().expect("it runs");
-    let mut ended = None;
-    if !comes_true(|| {
-        ended = child.try_wait().expect("it is a child");
-        ended.is_some()
-    }) {
-        child.kill().expect("it is alive");
-    }
-    match ended.map(|status| status.code()) {
-        Some(Some(0)) => true,
-        Some(Some(MISSING)) => false,
-        _ => panic!("the scenario: {ended:?}"),
-    }
-}
-
 #[test]
 fn a_thread_has_its_periods_beside_a_less_important_one_that_executes_for_long() {
     let folder = tempfile::tempdir_in("/dev/shm").expect("there is shared memory");
     let trace = folder.path().join("trace");
-    if !run_scenario(&trace, &folder.path().join("objects")) {
-        return missing("a dispatcher needs root, and a CPU that no other one has");
+    let mut scenario = ignored_test("scenario");
+    scenario.env(TRACE, &trace).env("PUNCTUAL_RTLINUX_HOST", "user");
+    scenario.env("PUNCTUAL_RTLINUX_SHARE", SHARE);
+    scenario.env("PUNCTUAL_SHM_DIR", folder.path().join("objects"));
+    if !has_run(&mut scenario) {
+        return;
     }
     let file = BufReader::new(File::open(&trace).expect("the trace was written"));
     let timeline = Timeline::new(file).expect("it is a trace");

@@ -5,9 +5,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::Command;
 
 use punctual_rtlinux as _;
+use punctual_test_support::process::{end_of, ignored_test};
 use punctual_test_support::{comes_true, ignored};
 
 extern "C" {
@@ -34,12 +34,6 @@ fn ordinary_half() {
     assert_eq!(&result[..4], b"done");
 }
 
-fn part(name: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("/proc is mounted"));
-    command.args(["--exact", name, "--ignored", "--nocapture"]);
-    command
-}
-
 /// The half with the FIFOs, in a process of its own; else nothing.
 #[test]
 #[ignore = "it is no test by itself"]
@@ -52,7 +46,7 @@ fn real_time_half() {
         // A second time, once the first devices are gone.
         for _ in 0..2 {
             assert_eq!((rtf_create(COMMANDS, 100), rtf_create(RESULTS, 100)), (0, 0));
-            let mut other = part("ordinary_half").spawn().expect("it runs");
+            let mut other = ignored_test("ordinary_half").spawn().expect("it runs");
             let mut command = [0u8; 8];
             assert!(comes_true(|| rtf_get(COMMANDS, command.as_mut_ptr().cast(), 8) == 2));
             assert_eq!(&command[..2], b"go");
@@ -80,16 +74,9 @@ fn an_ordinary_program_opens_the_fifos_of_another_one_as_devices() {
         return ignored("/dev/rtf60 or /dev/rtf61 is in use");
     }
     let folder = tempfile::tempdir_in("/dev/shm").expect("there is shared memory");
-    let mut command = part("real_time_half");
+    let mut command = ignored_test("real_time_half");
     command.env(DEVICES, "yes").env("PUNCTUAL_SHM_DIR", folder.path().join("objects"));
-    let mut child = command.spawn().expect("it runs");
-    let mut ended = None;
-    if !comes_true(|| {
-        ended = child.try_wait().expect("it is a child");
-        ended.is_some()
-    }) {
-        child.kill().expect("it is alive");
-    }
+    let ended = end_of(&mut command.spawn().expect("it runs"));
     assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
     assert!(!Path::new("/dev/rtf60").exists());
 }

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use common::{command, compile, compile_module, finish, objects, LIBRARY};
+use common::LIBRARY;
+use punctual_test_support::c_library::objects;
 use punctual_test_support::comes_true;
+use punctual_test_support::process::{end_of, finish};
 
 /// Far longer than a module takes to end.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -26,7 +28,10 @@ impl Module {
     fn new(source: &str, arguments: &[&str]) -> Module {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("module.so");
-        compile_module(source, &file, arguments);
+        // As `rtlinux-config --module-cflags` says.
+        let flags = ["-O2", "-fPIC", "-fno-toplevel-reorder", "-shared", "-Wl,-Bsymbolic"];
+        let source = format!("tests/c/{source}");
+        LIBRARY.compile(source, &file, &[&flags, arguments].concat());
         Module { file, _folder: folder, objects: objects() }
     }
 
@@ -37,12 +42,12 @@ impl Module {
     }
 
     fn run(&self, arguments: &[&str]) -> (ExitStatus, String) {
-        finish(self.command(arguments))
+        finish(&mut self.command(arguments))
     }
 }
 
 fn runner(objects: &Path) -> Command {
-    command(LIBRARY.path().join("rtlinux-run"), objects)
+    LIBRARY.command(LIBRARY.linked().join("rtlinux-run"), objects)
 }
 
 #[test]
@@ -114,12 +119,7 @@ fn signalled_after(
     std::thread::sleep(pause);
     // SAFETY: our child, which was not waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
-    let mut ended = None;
-    assert!(comes_true(|| {
-        ended = child.try_wait().expect("it is a child");
-        ended.is_some()
-    }));
-    (ended.expect("it has ended"), printed())
+    (end_of(&mut child).expect("it ends"), printed())
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_module_stays_without_threads_if_it_is_to() {
     assert!(!text.contains("removed"), "{text}");
     let mut program = runner(module.objects.path());
     program.args(["--stay", "/bin/true"]);
-    let (status, text) = finish(program);
+    let (status, text) = finish(&mut program);
     assert_eq!(status.code(), Some(125), "{text}");
 }
 
@@ -166,7 +166,7 @@ fn all_that_a_module_lacks_is_named() {
 fn a_program_is_loaded_and_its_exit_code_passed_on() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = |name: &str| folder.path().join(name);
-    compile("loaded.c", &program("exits"));
+    LIBRARY.compile("tests/c/loaded.c", &program("exits"), &[]);
     for name in ["crashes", "spins"] {
         std::fs::copy(program("exits"), program(name)).expect("there is room");
     }
@@ -176,10 +176,10 @@ fn a_program_is_loaded_and_its_exit_code_passed_on() {
         command.arg(program(name));
         command
     };
-    let (status, text) = finish(command("exits"));
+    let (status, text) = finish(&mut command("exits"));
     assert_eq!(status.code(), Some(3), "{text}");
     assert!(text.contains("exits) has ended: exit status: 3"), "{text}");
-    let (status, text) = finish(command("crashes"));
+    let (status, text) = finish(&mut command("crashes"));
     assert_eq!(status.code(), Some(128 + libc::SIGABRT), "{text}");
     let (status, text) = signalled(command("spins"), "", libc::SIGTERM);
     // The signal may come before the runner handles it.
@@ -187,7 +187,7 @@ fn a_program_is_loaded_and_its_exit_code_passed_on() {
     assert!(ended || status.signal() == Some(libc::SIGTERM), "{status}: {text}");
     let mut with_arguments = command("exits");
     with_arguments.arg("a=b");
-    let (status, text) = finish(with_arguments);
+    let (status, text) = finish(&mut with_arguments);
     assert_eq!(status.code(), Some(125), "{text}");
 }
 
@@ -197,7 +197,7 @@ fn what_is_no_file_and_what_is_no_program_have_the_exit_codes_of_wrappers() {
     let run = |arguments: &[&str]| {
         let mut command = runner(objects.path());
         command.args(arguments);
-        finish(command)
+        finish(&mut command)
     };
     let (status, text) = run(&[]);
     assert_eq!(status.code(), Some(125), "{text}");

@@ -1,9 +1,14 @@
-//! What the tests of several crates share: how long a wait may take, where timing is judged, and
-//! what becomes of a test that cannot run.
+//! What the tests of several crates share: how long a wait may take, where timing is judged, what
+//! becomes of a test that cannot run, processes, and libraries for programs in C.
 //!
 //! A test on the machine at hand shows what happens, never how soon: other programs and a
 //! hypervisor take the CPU at any instant. Where a clock counts instructions (docs/vm.md) the same
 //! test repeats exactly, and its timing is judged there: `vm/tests`.
+
+pub mod c_library;
+pub mod header_page;
+pub mod installed;
+pub mod process;
 
 use std::fmt::Display;
 use std::io::Write;

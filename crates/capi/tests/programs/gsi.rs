@@ -3,20 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use punctual_test_support::c_library::VERSIONS_OF_C;
+use punctual_test_support::process::run;
 use punctual_trace::Trace;
 
 use crate::figures::{bands, figure_5, figures_3_and_4, figures_6_and_7};
 use crate::traced_jobs::{jobs_of, read, TracedJob};
-use crate::{compile, passed, passes, run, turn, HERE};
+use crate::{passed, passes, turn, LIBRARY};
 
-const NO_WARNING: [&str; 4] = ["-Wall", "-Wextra", "-pedantic", "-Werror"];
+/// Programs of gsi.h convert numbers as the paper's do.
+const CONVERSIONS: &str = "-Wno-conversion";
 
 fn text(path: impl AsRef<Path>) -> String {
     std::fs::read_to_string(path).expect("it is there")
 }
 
 fn example(name: &str) -> PathBuf {
-    Path::new(HERE).join("examples/gsi").join(name)
+    LIBRARY.path("examples/gsi").join(name)
 }
 
 /// What EDITS.md says of a file: the lines as they are, and as they were printed.
@@ -56,31 +59,25 @@ fn the_header_is_clean_and_the_figures_have_no_warning_in_every_version_of_c_and
                   GSI_TIME of(GSI_Event e, GSI_JOB j);\n\
                   GSI_TIME of(GSI_Event e, GSI_JOB j)\n\
                   { return e.budget + (GSI_TIME)j.GSI_PRIVATE + (GSI_TIME)QOS_BUDGET; }\n";
-    let folder = tempfile::tempdir().expect("a folder");
-    for language in ["c99", "c11", "c17", "c2x", "c++11", "c++14", "c++17", "c++20"] {
-        let cpp = language.starts_with("c++");
-        let file = folder.path().join(if cpp { "header.cc" } else { "header.c" });
-        std::fs::write(&file, source).expect("it is written");
-        let mut command = Command::new(if cpp { "c++" } else { "cc" });
-        command.arg(format!("-std={language}")).args(NO_WARNING).arg("-fsyntax-only");
-        run(command.arg("-I").arg(format!("{HERE}/include")).arg(&file));
-        for figure in ["fig3.c", "fig5.c"].iter().filter(|_| !cpp) {
+    LIBRARY.is_clean(&[source.to_owned()], &[]);
+    for version in VERSIONS_OF_C {
+        for figure in ["fig3.c", "fig5.c"] {
             let mut command = Command::new("cc");
-            command.arg(format!("-std={language}")).args(NO_WARNING).args(["-O2", "-c"]);
-            command.args(["-D_GNU_SOURCE", "-o", "/dev/null", "-I"]).arg(format!("{HERE}/include"));
-            run(command.arg(example(figure)));
+            command.arg(format!("-std={version}")).args(LIBRARY.warnings).arg(CONVERSIONS);
+            command.args(["-O2", "-c", "-D_GNU_SOURCE", "-o", "/dev/null", "-I"]);
+            run(command.arg(LIBRARY.path(LIBRARY.headers)).arg(example(figure)));
         }
     }
 }
 
 #[test]
 fn calls_of_gsi_refuse_what_is_wrong_and_report_how_jobs_end() {
-    passes("cc", "gsi.c");
+    passes("gsi.c");
 }
 
 #[test]
 fn groups_share_budgets_and_execute_on_their_server_jobs() {
-    let source = Path::new(HERE).join("tests/c/gsi_groups.c");
+    let source = LIBRARY.path("tests/c/gsi_groups.c");
     let Some(trace) = trace_of(&source) else { return };
     figures_6_and_7(&trace);
 }
@@ -88,11 +85,12 @@ fn groups_share_budgets_and_execute_on_their_server_jobs() {
 /// Runs a program of gsi.h; its trace. `None`: the machine lacks something.
 fn trace_of(source: &Path) -> Option<Trace> {
     let folder = tempfile::tempdir().expect("a folder");
-    let (program, trace) = (folder.path().join("program"), folder.path().join("trace"));
-    compile("cc", source, &program, &NO_WARNING);
+    let program = folder.path().join(source.file_stem().expect("a file"));
+    let trace = folder.path().join("trace");
+    LIBRARY.compile(source, &program, &[CONVERSIONS]);
     let _turn = turn();
     let mut command = Command::new(&program);
-    let ran = passed(source, command.env("PUNCTUAL_GSI_TRACE", &trace), folder.path());
+    let ran = passed(command.env("PUNCTUAL_GSI_TRACE", &trace), folder.path());
     ran.then(|| read(&trace))
 }
 
@@ -108,7 +106,7 @@ fn figures_3_and_4_execute_optional_parts_on_what_mandatory_ones_left() {
 
 #[test]
 fn mandatory_parts_come_before_other_jobs_and_optional_ones_after_them() {
-    let source = Path::new(HERE).join("tests/c/gsi_bands.c");
+    let source = LIBRARY.path("tests/c/gsi_bands.c");
     jobs_of_program(&source).map(|jobs| bands(&jobs));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Bits: conditions, changes, the order of tasks, deletion. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_bits.h>
 

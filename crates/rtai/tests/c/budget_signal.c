@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* SIGBUDGET: the handler is called in the task's thread, on the next budget. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #define PERIOD (50 * MS)
 #define BUDGET (20 * MS)

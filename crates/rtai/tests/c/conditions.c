@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Condition variables. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_sem.h>
 

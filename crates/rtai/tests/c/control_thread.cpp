@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of a motion controller's back end: threads of 1 ms, started, paused, and cancelled. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <atomic>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Hard tasks, periods and budgets, by a dispatcher of this program. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_sem.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Mailboxes: bytes in order, all forms of sending and receiving, deletion, and rt_poll. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_mbx.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Queues of messages: priorities, full and empty queues, broadcasts, typed mailboxes. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_tbx.h>
 

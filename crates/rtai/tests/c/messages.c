@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Messages: words, bytes, calls, priorities, deletion, and proxies. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_msg.h>
 #include <sys/wait.h>

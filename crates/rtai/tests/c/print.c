@@ -2,6 +2,8 @@
 /* Output, which tests/programs.rs compares. */
 #include "check.h"
 
+#include <rtai_lxrt.h>
+
 int main(void)
 {
 	RETURNS(rt_printk("%d of %s\n", 3, "four"), 10);

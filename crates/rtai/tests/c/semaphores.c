@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Semaphores: units, order, resources and inheritance, barriers, deletion. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_sem.h>
 

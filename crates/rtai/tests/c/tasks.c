@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks, their suspension, sleep and priorities. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <sys/syscall.h>
 

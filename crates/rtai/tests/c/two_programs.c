@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Programs that were started separately find each other by name, also after a fork. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_sem.h>
 #include <sys/wait.h>

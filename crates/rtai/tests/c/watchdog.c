@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks that overrun their periods. */
-#include "check.h"
+#include "hard_tasks.h"
 
 #include <rtai_wd.h>
 

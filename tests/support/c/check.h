@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the programs share: assertions, and waits with an end. */
+/* What programs in C share: assertions, clocks, and waits with an end. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -44,13 +44,18 @@
 		RETURNS(errno, number);                                                 \
 	} while (0)
 
-/* CLOCK_MONOTONIC, ns. */
-static inline long long clock_ns(void)
+/* The time of a clock, ns. */
+static inline long long time_of(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return time.tv_sec * 1000 * MS + time.tv_nsec;
+}
+
+static inline long long clock_ns(void)
+{
+	return time_of(CLOCK_MONOTONIC);
 }
 
 static inline void sleep_ms(long ms)
