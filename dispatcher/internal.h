@@ -189,7 +189,7 @@ struct pd_reservation {
 	pd_u32 budget_server;
 	pd_u32 delayed; /* wait_period calls that are due from releases gone by */
 	pd_u32 lost;	/* releases that the next return of wait_period reports */
-	pd_u32 next_free; /* or the next one that goes on */
+	pd_u32 next_free; /* or the next one that continues */
 	pd_u8 used;
 	pd_u8 waits; /* its task has called wait_period */
 	pd_u8 changes;
@@ -240,7 +240,7 @@ struct pd {
 	pd_u64 unsettled_heights; /* bit h - 1: there are groups of height h to settle */
 	pd_u32 unsettled_groups[PD_MAX_DEPTH]; /* the first of them, by height - 1 */
 	struct pd_reservation_attr reservation_draft;
-	pd_u32 first_going; /* reservations whose releases go on in another window, first come first */
+	pd_u32 first_going; /* reservations whose releases are due in another window, FIFO */
 	pd_u32 last_going;
 	pd_u32 free_window;
 	pd_u32 drafted; /* windows so far */

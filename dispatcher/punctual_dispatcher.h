@@ -168,7 +168,7 @@ struct pd_reservation_attr {
 /* pd_task_done: what the caller's wait_period does. */
 enum pd_wait {
 	PD_WAIT_RELEASE = 0, /* returns at the next release */
-	PD_WAIT_IGNORED = 1, /* it was a delayed one: the task goes on at once */
+	PD_WAIT_IGNORED = 1, /* it was a delayed one: the task continues at once */
 };
 
 #ifndef __bpf__

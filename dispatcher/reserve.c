@@ -135,7 +135,7 @@ PD_API int pd_reservation_change(pd_ref d, pd_u32 r, pd_u64 now)
 	return 0;
 }
 
-/* Without a word to its job, which goes on to its own end. */
+/* Without a word to its job, which continues to its own end. */
 PD_FN int pd_reservation_drop(pd_ref d, pd_u32 r)
 {
 	pd_reservation_p v = PD_RESERVATION(d, r);

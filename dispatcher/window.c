@@ -110,7 +110,7 @@ PD_FN int pd_table_turn(pd_ref d, pd_u32 r, pd_u64 rows)
 }
 
 /* pd_advance puts the reservation's next job at this instant. */
-PD_INLINE void pd_table_goes_on(pd_ref d, pd_u32 r)
+PD_INLINE void pd_table_continues(pd_ref d, pd_u32 r)
 {
 	if (PD(d)->first_going == PD_NONE)
 		PD(d)->first_going = r;
@@ -139,7 +139,7 @@ PD_FN int pd_table_ends(pd_ref d, pd_u32 job, pd_u32 kind)
 	if ((kind != PD_EV_EXHAUSTED && kind != PD_EV_EXPIRED) || v->window == PD_NONE ||
 	    v->left <= PD(d)->granularity)
 		return (int)kind;
-	pd_table_goes_on(d, j->reservation);
+	pd_table_continues(d, j->reservation);
 	return kind == PD_EV_EXHAUSTED ? PD_EV_WINDOW_EXHAUSTED : PD_EV_WINDOW_EXPIRED;
 }
 

@@ -187,7 +187,7 @@ fn since_release(bursts: &Path, start: u64) -> Result<Vec<u64>, Failure> {
     let text = std::fs::read_to_string(bursts)?;
     let times = text.lines().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
     let after = times.into_iter().filter(|&at| at >= start).map(|at| (at - start) % PERIOD);
-    // A burst that goes on after a job with an earlier deadline begins later.
+    // A burst that continues after a job with an earlier deadline begins later.
     Ok(after.filter(|&ns| ns < BUDGET / 4).collect())
 }
 
@@ -196,7 +196,7 @@ struct Observed {
     /// The spinning task's first release.
     start: u64,
     /// From a release at which its job was selected to its task's running, ns; of both tasks. Not
-    /// from one at which a more urgent job went on.
+    /// from one at which a more urgent job continued.
     running: Vec<u64>,
     /// By the spinning task in each whole period, by the kernel's count.
     received: Vec<u64>,

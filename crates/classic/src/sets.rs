@@ -19,7 +19,7 @@ pub struct ClassicSets {
     by_cpu: LazyLock<PiMutex<BTreeMap<u32, Arc<CpuSet>>>>,
 }
 
-/// Those that are to be closed at the end of the process.
+/// The sets that the end of the process closes.
 static USED: Mutex<Vec<&'static ClassicSets>> = Mutex::new(Vec::new());
 
 extern "C" fn at_exit() {
@@ -46,7 +46,7 @@ impl ClassicSets {
     /// The set for a task that may execute on these CPUs, a bit for each.
     ///
     /// # Errors
-    /// None of them is to be had; what the machine does not permit; this process is the child of
+    /// None of them is free; what the machine does not permit; this process is the child of
     /// one that had sets.
     pub fn on(&'static self, cpus: u64) -> Result<Arc<CpuSet>, Error> {
         let cpu = self.choose_cpu(cpus)?;

@@ -47,7 +47,7 @@ fn the_task_that_holds_the_lock_executes_in_place_of_the_one_that_waits() {
 }
 
 #[test]
-fn lending_goes_on_to_the_last_holder_to_any_depth() {
+fn lending_continues_to_the_last_holder_to_any_depth() {
     let (mut d, [a, b, c, e, last]) = with_tasks();
     let job = add(&mut d, a, 9, 100);
     add(&mut d, last, 1, 100);

@@ -172,7 +172,7 @@ fn what_a_window_overran_is_taken_from_the_release_and_then_from_the_next() {
 }
 
 #[test]
-fn a_job_that_the_granularity_ends_goes_on_with_the_rest_in_the_next_window() {
+fn a_job_that_the_granularity_ends_continues_with_the_rest_in_the_next_window() {
     let mut cpu = Cpu::new();
     cpu.d.set_granularity(2).expect("in range");
     let r = cpu.reserve(&reservation(40, 16), &[&[(0, 8), (20, 8)]]);

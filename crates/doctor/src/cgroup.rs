@@ -84,7 +84,7 @@ fn rt_group_sched(scene: &Scene) -> Finding {
             )
         }
         Err(e) => about.saw(&scene.config.reading("RT_GROUP_SCHED")).note(
-            format!("no configuration to be had, and no cpu hierarchy of version 1 ({e})"),
+            format!("no configuration found, and no cpu hierarchy of version 1 ({e})"),
             "if the kernel has RT_GROUP_SCHED, realtime-permitted shows it",
             NO_HELP,
         ),

@@ -149,7 +149,7 @@ fn capabilities(scene: &Scene) -> Finding {
     };
     about.note(
         format!("missing: {}", names.join(", ")),
-        format!("not to be had: {}", uses.join("; ")),
+        format!("not possible: {}", uses.join("; ")),
         help,
     )
 }

@@ -117,7 +117,7 @@ pub(crate) enum DomainEvent {
     Events(EventBatch),
     /// What was recorded.
     Records(RecordBatch),
-    /// It could not go on.
+    /// It could not continue.
     Failed(Diagnostic),
     /// The last word of one of its threads.
     Stopped,

@@ -267,7 +267,7 @@ impl Tasks {
         self.commands.as_mut().and_then(Commands::replace_dead_guardian)
     }
 
-    /// How a task's first process ended, if it has. What it started may go on.
+    /// How a task's first process ended, if it has. What it started may continue.
     pub fn ended(&self, index: usize) -> Option<TaskEnd> {
         self.all.get(&index)?.ended.clone()
     }
@@ -427,7 +427,7 @@ mod tests {
         };
         let limit = Instant::now() + Duration::from_secs(20);
         while alive() {
-            assert!(Instant::now() < limit, "process {child} goes on");
+            assert!(Instant::now() < limit, "process {child} has not ended");
             std::thread::sleep(Duration::from_millis(2));
         }
         drop(std::fs::remove_file(&name));

@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// As `TIMER_SIGNAL` (`bpf/timer_process.h`).
 const WAKE: i32 = libc::SIGUSR1;
 const RUN_PROGRAM: i32 = 10; // BPF_PROG_TEST_RUN
-/// So long it goes on without a loader, ns. It wakes at least once in a second.
+/// So long it continues without a loader, ns. It wakes at least once in a second.
 const ORPHAN: u64 = 1_000_000_000;
 
 /// How far it came, and the error there.

@@ -63,7 +63,7 @@ fn a_runaway_gets_its_budget_each_period_and_no_more() {
 }
 
 #[test]
-fn who_sleeps_in_a_job_lets_others_run_and_goes_on_after_it() {
+fn who_sleeps_in_a_job_lets_others_run_and_continues_after_it() {
     let tasks = [
         "period = \"10ms\"; budget = \"4ms\"; work = { steps = [{ spin = \"1ms\" }, { sleep = \
          \"3ms\" }, { spin = \"2ms\" }] }",
@@ -75,7 +75,7 @@ fn who_sleeps_in_a_job_lets_others_run_and_goes_on_after_it() {
 }
 
 #[test]
-fn who_sleeps_beyond_its_deadline_has_missed_it_and_goes_on_in_the_next_period() {
+fn who_sleeps_beyond_its_deadline_has_missed_it_and_continues_in_the_next_period() {
     let tasks = ["period = \"5ms\"; budget = \"2ms\"; work = { steps = [{ spin = \"1ms\" }, { \
                   sleep = \"6ms\" }, { spin = \"1ms\" }] }"];
     let seen = run(&set("rm", &tasks), 10 * MS);

@@ -52,7 +52,7 @@ fn a_time_table_in_the_dispatcher_replays_to_the_same_decisions() {
     let of = |kind: u32| records.iter().filter(|r| r.kind == kind).count();
     assert!(
         of(17) > 4 && of(128 + 19) + of(128 + 20) > 15,
-        "windows were drafted, and releases went on"
+        "windows were drafted, and releases continued"
     );
     assert_eq!((of(15), of(20)), (0, 0), "no timer was asked for and no job added");
     let replayed = replayed(&bytes).expect("it can be replayed");

@@ -275,7 +275,7 @@ impl LendingMutex {
     }
 
     /// Takes it if no task that lives holds it, and with `alone` even where tasks are marked as
-    /// waiting: their dispatcher is gone. `None`: it was not to be had.
+    /// waiting: their dispatcher is gone. `None`: another task holds it.
     #[cold]
     fn take(&self, me: u64, alone: bool) -> Option<bool> {
         let taken = self.word.fetch_update(SeqCst, SeqCst, |word| match holder_in(word) {

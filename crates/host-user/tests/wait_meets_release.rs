@@ -38,7 +38,7 @@ fn sweep(task: &mut ThreadTask, returns: &AtomicU64, done: &AtomicBool) {
 }
 
 #[test]
-fn a_task_whose_wait_meets_its_next_release_goes_on_with_it() {
+fn a_task_whose_wait_meets_its_next_release_continues_with_it() {
     let Some(mut host) = common::start(0, None) else { return };
     let (returns, done) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let (counted, over) = (returns.clone(), done.clone());

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_late_goes_on_with_the_next_release_of_its_grid() {
+    fn who_comes_late_continues_with_the_next_release_of_its_grid() {
         let mut periodic = stream(Arrival::Periodic);
         assert_eq!(periodic.first(100, 5, 10, 0), (105, 0));
         assert_eq!(periodic.first(100, 5, 10, 105), (105, 0));

@@ -133,7 +133,7 @@ static PUNISHED: [&PolicyEntry; 1] =
     [&PolicyEntry { make: |_, _| Ok(Box::new(Punished)), ..ENTRY }];
 
 #[test]
-fn a_job_is_replaced_when_its_task_wakes_and_its_release_goes_on() {
+fn a_job_is_replaced_when_its_task_wakes_and_its_release_continues() {
     let tasks = vec![at_times(task("a", 40, 8), &[0]), at_times(task("b", 40, 8), &[6])];
     let mut cpu = Cpu::with(&set("edf", tasks), &[&[9], &[9]], options(&PUNISHED));
     let a = cpu.tasks[0].id;

@@ -208,7 +208,7 @@ fn provoked(give_back: impl FnOnce(Guardian, &Journal)) -> Option<()> {
     let spins = !done.load(SeqCst) && !poll_in(&command.pidfd(), 0);
     give_back(guardian, &journal);
     let own = std::process::id() as i32;
-    eventually("our thread goes on", || done.load(SeqCst));
+    eventually("our thread continues", || done.load(SeqCst));
     eventually("the command is gone", || groups_of(own).is_empty() && journals_of(own).is_empty());
     thread.join().unwrap();
     spins.then_some(())

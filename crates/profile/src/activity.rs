@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_goes_on_while_a_thread_executes_or_is_preempted() {
+    fn a_burst_continues_while_a_thread_executes_or_is_preempted() {
         // The drawing above.
         let activity = of(
             &[

@@ -236,7 +236,7 @@ fn a_scope_lends_to_its_tasks_and_outlives_none_of_them() {
 }
 
 #[test]
-fn a_panic_in_a_scope_goes_on_after_its_tasks_have_ended() {
+fn a_panic_in_a_scope_continues_after_its_tasks_have_ended() {
     let _turn = turn();
     let Some(running) = start(with_worker) else { return };
     let releases = AtomicU64::new(0);

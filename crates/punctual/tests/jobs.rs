@@ -290,7 +290,7 @@ fn the_job_of_a_process_is_completed_for_it() {
     let task = running.task("task").period(100 * MS).budget(100 * MS);
     let task = task.command(["sh", "-c", "while :; do :; done"]).expect("it fits");
     let mut jobs = task.jobs().expect("nothing has it");
-    // One that has not begun goes on.
+    // One that has not begun continues.
     let later = jobs.add(&job(soon(3_600_000), u64::MAX, NS, 0), 1).expect("there is room");
     jobs.complete(later).expect("there is room");
     assert_eq!(events.next(soon(300)), Err(NoEvent::TimedOut));

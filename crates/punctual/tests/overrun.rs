@@ -69,7 +69,7 @@ fn skip_returns_at_the_next_release_and_says_how_many_were_lost() {
 }
 
 #[test]
-fn background_goes_on_in_the_ordinary_class_until_the_next_release() {
+fn background_continues_in_the_ordinary_class_until_the_next_release() {
     let scenario = |task: &Task<'_>, _| {
         let (mut at_first, mut ordinary) = (class(), Duration::ZERO);
         let end = executed() + LONG;

@@ -95,7 +95,7 @@ fn a_run_after_a_run_works_whether_stopped_or_dropped() {
         }
         let (periods, class) = ended.recv_timeout(LIVENESS).expect("it returns");
         judge_timing(|| assert!((5..60).contains(&periods), "{periods} periods in 0.2 s"));
-        assert_eq!(class, libc::SCHED_OTHER, "what goes on is ordinary");
+        assert_eq!(class, libc::SCHED_OTHER, "what continues is ordinary");
     }
 }
 
@@ -225,7 +225,7 @@ fn a_command_that_ends_is_reported_and_a_running_process_gets_its_class_back() {
         assert!(outcome.problems.is_empty(), "{:?}", outcome.problems);
         // SAFETY: only asks.
         assert_eq!(unsafe { libc::sched_getscheduler(pid) }, libc::SCHED_OTHER);
-        assert!(is_there(&pid.to_string()), "it goes on");
+        assert!(is_there(&pid.to_string()), "it continues");
     }
     // `timeout` may have made a process group for its child: end the child through `timeout`.
     // SAFETY: our own child, which is not reaped yet.

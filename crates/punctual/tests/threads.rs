@@ -209,7 +209,7 @@ fn one_that_blocks_the_gate_signal_is_put_into_the_ordinary_class() {
     std::thread::sleep(1500 * MS);
     assert!(
         comes_true(|| warned.load(SeqCst) > 0 && was_ordinary.load(SeqCst) > 0),
-        "it goes on in the ordinary class"
+        "it continues in the ordinary class"
     );
     assert_eq!(warned.load(SeqCst), 1, "reported once");
     // 5 of 20 ms for 1.5 s are 375 ms: 3,750 steps at its level; generously twice that.

@@ -106,7 +106,7 @@ pub fn cpus() -> Option<Mask> {
 /// done, and nothing waited for, where that did not change.
 ///
 /// # Errors
-/// The reservation is not to be had; the thread is an ordinary one then.
+/// The reservation is refused; the thread is an ordinary one then.
 pub fn apply(arena: &Arena, task: TaskIndex) -> Result<(), Error> {
     let slot = arena.task(task);
     let changes = slot.changes.get();

@@ -133,7 +133,7 @@ fn the_delayed_wait_is_ignored_and_the_task_catches_up() {
             // W is used up: the task is suspended, and the third unit comes in period 1.
             Step::Ended(JobEnd::Exhausted),
             Step::Released(number + 1),
-            // The wait of period 0 is ignored: the job of period 1 goes on.
+            // The wait of period 0 is ignored: the job of period 1 continues.
             Step::Waited,
             // That of period 1 is in time.
             Step::Waited,

@@ -48,7 +48,7 @@ impl Thread {
     /// Its wait is over, if it is.
     fn end_wait(&mut self, until: i64, now: i64) -> Option<WaitEnd> {
         let end = if std::mem::take(&mut self.is_cancelled) {
-            // Once: a thread that is not cancelled now goes on until it can be.
+            // Once: a thread that is not cancelled now continues until it can be.
             WaitEnd::Cancelled
         } else if self.is_woken {
             self.is_to_suspend = false;

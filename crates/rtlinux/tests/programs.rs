@@ -10,7 +10,7 @@ use punctual_test_support::installed::Installed;
 use punctual_test_support::process::{finish, has_succeeded, run};
 
 #[test]
-fn clocks_go_on_and_are_those_of_posix() {
+fn clocks_advance_and_are_those_of_posix() {
     LIBRARY.passes("time.c");
 }
 

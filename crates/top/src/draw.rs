@@ -30,7 +30,7 @@ const HELP: &[&str] = &[
     "<, >        what tasks are ordered by",
     "r           the other way round",
     "/           show tasks with this text in their name",
-    "p           pause: the run goes on, the figures stand",
+    "p           pause: the run continues, the figures stand",
     "b, Enter    another budget for the task, from its next release on",
     "q, Escape   leave; the run is not touched",
     "",

@@ -1,4 +1,4 @@
-//! What a run reports while it goes on, from every host.
+//! What a run reports while it lasts, from every host.
 
 use crate::{Period, TaskEnd};
 

@@ -58,5 +58,5 @@ fn with_the_root_used_up_all_below_wait_until_it_is_replenished() {
 
     machine.add(Job::new(For::Budget(1), 30));
     machine.run_until(60);
-    assert_eq!(machine.received(t3, 50, 60), 10, "J3 goes on");
+    assert_eq!(machine.received(t3, 50, 60), 10, "J3 continues");
 }

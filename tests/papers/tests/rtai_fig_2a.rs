@@ -23,7 +23,7 @@ fn the_delayed_wait_is_ignored_and_the_task_catches_up() {
     // Period 1: the third unit of the first job, then its late wait, which is ignored.
     m.run_until(11);
     assert_eq!(m.dispatcher.delayed(r), 0);
-    // It goes on at once with the second job's unit, and waits in time.
+    // It continues at once with the second job's unit, and waits in time.
     m.wants(task, 1);
     m.run_until(15);
     assert_eq!(m.received(task, 10, 15), 2);

@@ -19,7 +19,7 @@ const BURSTS: u32 = 25;
 const QUICK_BURSTS: u32 = 8;
 /// SCHED_FIFO.
 const LEVEL: i32 = 50;
-/// The process ends then, s, whatever happens.
+/// The process ends after so many seconds, also if a thread hangs.
 const LIFE: u32 = 60;
 
 /// The half of a round trip.

@@ -55,7 +55,7 @@ fn rcu() -> Vec<i32> {
 }
 
 #[test]
-fn an_adopted_program_that_changes_its_policy_all_the_time_goes_on_afterwards() {
+fn an_adopted_program_that_changes_its_policy_all_the_time_continues_afterwards() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let adopted = executing_companion("policies");
     ends_in_some_way(adopt(&adopted, "--period 10ms --budget 3ms --duration 100ms"));

@@ -250,7 +250,7 @@ impl Checker {
         match seen.jobs.iter_mut().find(fits) {
             Some(job) => {
                 job.ended = true;
-                // A release whose task woke late goes on in a job of less budget.
+                // A release whose task woke late continues in a job of less budget.
                 let replaced = Job { cut: true, ended: false, ..*job };
                 if how == End::Cancelled && seen.period.is_some() {
                     seen.jobs.push(replaced);
@@ -288,7 +288,7 @@ impl Checker {
                 self.wrong.push(format!("task {other} has not stopped"));
             }
             // Whatever was executed before is charged by the decision that lets another task run;
-            // one that only stood aside for a higher class goes on without one.
+            // one that only stood aside for a higher class continues without one.
             if *other != task && seen.charged.abs_diff(seen.executed) > late && !seen.background {
                 self.wrong.push(format!(
                     "task {other}: charged {} ns, executed {}",

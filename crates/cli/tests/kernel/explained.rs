@@ -33,7 +33,7 @@ fn written(trace: &Path) -> u64 {
 fn causes_in(run: Running, scratch: &Scratch, (from, to): (u64, u64)) -> Vec<String> {
     let trace = scratch.path("trace");
     let before = written(&trace);
-    until("the run goes on", || written(&trace) > before + 8_000);
+    until("the run continues", || written(&trace) > before + 8_000);
     run.send(libc::SIGINT);
     assert_eq!(run.output().status.code(), Some(130));
     let misses = misses_of(&trace);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use crate::machine::preempt_rt;
 use crate::punctual::RESULTS;
 
-/// Between soft interrupts of which one goes on from the other, s: in one round, or the rest of it
-/// in the kernel's thread.
+/// Between soft interrupts of which one continues from the other, s: in one round, or the rest of
+/// it in the kernel's thread.
 const GAP: f64 = 12e-6;
 /// The least urgent real-time priority, as the tracer counts them.
 const LAST_REAL_TIME: u64 = 99;

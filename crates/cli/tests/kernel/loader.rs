@@ -15,7 +15,7 @@ use crate::punctual::{
 use crate::tasks::beside;
 
 #[test]
-fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
+fn reservations_continue_while_the_loader_is_stopped_for_a_second() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let own = KernelsOwn::watch();
@@ -38,7 +38,7 @@ fn reservations_go_on_while_the_loader_is_stopped_for_a_second() {
 
 /// As a shell does it: the whole process group gets the signal, and then the one that continues it.
 #[test]
-fn reservations_go_on_after_ctrl_z_and_so_does_the_loader_after_fg() {
+fn reservations_continue_after_ctrl_z_and_so_does_the_loader_after_fg() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let own = KernelsOwn::watch();

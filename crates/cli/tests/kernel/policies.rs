@@ -54,7 +54,7 @@ fn skips(policy: &str) {
     assert!((1_480_000..=1_520_000).contains(&received), "{received} ns");
 }
 
-/// It goes on after its budget, and waits for its release there as anywhere: three of ten
+/// It continues after its budget, and waits for its release there as anywhere: three of ten
 /// milliseconds in all.
 fn waits_in_the_background(policy: &str) {
     let Some(_machine) = Machine::with_sched_ext() else { return };
@@ -105,7 +105,7 @@ fn a_policys_task_in_the_background_waits_for_its_release() {
 
 /// An ordinary program, beside a load: its budgets, and about half of what is left.
 #[test]
-fn a_policys_task_that_overran_goes_on_in_the_background() {
+fn a_policys_task_that_overran_continues_in_the_background() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let path = scratch.path("trace");

@@ -124,7 +124,7 @@ fn a_stopped_debugger_stops_its_task_and_no_other() {
         libc::kill(debugger, libc::SIGKILL);
         libc::waitpid(debugger, std::ptr::null_mut(), 0);
     }
-    until("it goes on", || executed(traced) > at_stop + 10_000_000);
+    until("it continues", || executed(traced) > at_stop + 10_000_000);
     let results = results(&run.output());
     keeps_its_budget(task(&results, "spinning"), check::precision(&own));
     // In the periods in which it was stopped and let go it had less.
@@ -159,7 +159,7 @@ pub fn debugger_of(traced: u32) -> i32 {
 }
 
 #[test]
-fn a_running_process_is_adopted_with_its_threads_and_goes_on_afterwards() {
+fn a_running_process_is_adopted_with_its_threads_and_continues_afterwards() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let adopted = companion("family");
     until("it executes", || executed_by(&family(adopted.id())) > 20_000_000);
@@ -256,7 +256,7 @@ fn an_overrun_is_signalled() {
 }
 
 #[test]
-fn a_task_that_overran_goes_on_in_the_background() {
+fn a_task_that_overran_continues_in_the_background() {
     let Some(_machine) = Machine::with_sched_ext() else { return };
     let scratch = Scratch::new();
     let text = beside(&adversarial("spin"))

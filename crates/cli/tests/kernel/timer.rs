@@ -132,7 +132,7 @@ fn with_a_timer_process_budgets_are_kept_and_the_trace_replays() {
 }
 
 #[test]
-fn reservations_go_on_by_a_timer_process_while_the_loader_is_stopped() {
+fn reservations_continue_by_a_timer_process_while_the_loader_is_stopped() {
     let Some(_machine) = machine() else { return };
     let (scratch, own) = (Scratch::new(), KernelsOwn::watch());
     let run = start_set(&scratch, &out_of_step(), &["--duration", "1s"]);

@@ -43,7 +43,7 @@ impl Recorded {
         let written = || std::fs::metadata(&self.trace).map_or(0, |file| file.len());
         let (before, limit) = (written(), Instant::now() + LIVENESS);
         while written() < before + 8_000 {
-            assert!(Instant::now() < limit, "the run does not go on");
+            assert!(Instant::now() < limit, "the run writes no more");
             std::thread::sleep(Duration::from_millis(20));
         }
         kill(self.running.pid(), libc::SIGINT);

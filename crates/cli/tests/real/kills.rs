@@ -180,7 +180,7 @@ command = {}
 }
 
 #[test]
-fn a_killed_guardian_is_replaced_and_the_run_goes_on() {
+fn a_killed_guardian_is_replaced_and_the_run_continues() {
     const PER_RUN: u64 = 7;
     let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let (scratch, mut random) = (Scratch::new(), Random::seeded(3));
@@ -206,7 +206,7 @@ fn a_killed_guardian_is_replaced_and_the_run_goes_on() {
             last = guardian;
         }
         punctual.wait_for("the last guardian", |p| p.guardian().is_some_and(|g| g != last));
-        punctual.wait_for("its tasks, which go on", |p| marked(&p.mark).len() > 2);
+        punctual.wait_for("its tasks, which continue", |p| marked(&p.mark).len() > 2);
         kill(punctual.pid(), libc::SIGINT);
         let ended = punctual.end();
         ended

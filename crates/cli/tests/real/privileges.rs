@@ -269,5 +269,5 @@ fn a_cgroup_that_forbids_real_time_is_named_with_its_help() {
     let words = ["cpu.rt_runtime_us is 0", name, "CONFIG_RT_GROUP_SCHED", "echo 900000 >"];
     refused.assert_code(125).assert_says(&words).assert_nothing_left(&[cpu.0]);
     adopted.assert_code(4).assert_says(&words).assert_nothing_left(&[cpu.0]);
-    assert_eq!(state, Some('R'), "and goes on as it was");
+    assert_eq!(state, Some('R'), "and continues as it was");
 }

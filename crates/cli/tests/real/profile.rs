@@ -226,7 +226,7 @@ fn a_running_process_is_observed_and_left_as_it_is() {
     let lives = child.try_wait().unwrap().is_none();
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(lives, "it goes on");
+    assert!(lives, "it continues");
     ended.assert_code(0);
     assert_nothing_left(ended.pid, &ended.mark, &[]);
     let result = ended.result();

@@ -133,7 +133,7 @@ fn sighup_swaps_the_policies_of_the_file_and_the_trace_replays() {
 }
 
 #[test]
-fn a_reload_that_is_refused_changes_nothing_and_the_run_goes_on() {
+fn a_reload_that_is_refused_changes_nothing_and_the_run_continues() {
     let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let scratch = Scratch::new();
     let good = set(&cpu, "edf", "edf");
@@ -219,7 +219,7 @@ fn a_budget_that_was_changed_stays_after_a_reload() {
 }
 
 #[test]
-fn with_sighup_ignored_as_by_nohup_a_run_goes_on_and_is_reloaded_by_command_alone() {
+fn with_sighup_ignored_as_by_nohup_a_run_continues_and_is_reloaded_by_command_alone() {
     let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let scratch = Scratch::new();
     let file = scratch.file("set.toml", &set(&cpu, "edf", "edf"));

@@ -261,7 +261,7 @@ fn a_program_of_the_service_gets_the_mutex_of_one_that_is_killed() {
     programs.reserve(waits, 20, 8);
     programs.open(0);
     let shared = programs.shared;
-    eventually("it has the mutex, and goes on", || shared.figures(BUS).0 >= 10);
+    eventually("it has the mutex, and continues", || shared.figures(BUS).0 >= 10);
     assert_eq!(shared.inherited.load(SeqCst), 1, "once, after the death of its holder");
     programs.assert_within_budgets();
     programs.end(cpu.0);

@@ -125,7 +125,7 @@ fn a_task_that_blocks_and_ignores_all_signals_is_bounded_and_ends_with_the_run()
 }
 
 #[test]
-fn a_task_that_goes_on_inside_the_kernel_while_it_is_parked_takes_nothing_from_the_others() {
+fn a_task_that_continues_inside_the_kernel_while_it_is_parked_takes_nothing_from_the_others() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
         let ended = until_said(&cpu, "map", "", "continues inside the kernel while it is parked");
@@ -167,7 +167,7 @@ fn a_daemon_stays_in_its_budget_and_ends_with_the_run() {
 }
 
 #[test]
-fn a_task_that_exits_early_is_reported_and_the_others_go_on() {
+fn a_task_that_exits_early_is_reported_and_the_others_continue() {
     let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let results = until_said(&cpu, "exit 50 7", "", "wild: exited with 7").result();
     assert!(
@@ -176,7 +176,7 @@ fn a_task_that_exits_early_is_reported_and_the_others_go_on() {
 }
 
 #[test]
-fn a_task_that_crashes_is_reported_and_the_others_go_on() {
+fn a_task_that_crashes_is_reported_and_the_others_continue() {
     if permitted(&NEEDS) {
         let cpu = one_cpu();
         until_said(&cpu, "crash", "", "wild: ended by signal 11");
@@ -279,7 +279,7 @@ fn a_task_stopped_by_a_signal_leaves_its_budget_unused_until_it_is_continued() {
 }
 
 #[test]
-fn a_task_killed_by_a_signal_is_reported_and_the_others_go_on() {
+fn a_task_killed_by_a_signal_is_reported_and_the_others_continue() {
     let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     while_it_runs(&cpu, "deaf", |wild| kill(wild, libc::SIGKILL), &["wild: ended by signal 9"]);
     // A frozen task takes a signal that ends it when it next runs.

@@ -81,7 +81,7 @@ fn a_task_that_only_one_has_is_named() {
 }
 
 #[test]
-fn a_longer_run_is_compared_as_long_as_both_go_on() {
+fn a_longer_run_is_compared_as_long_as_both_continue() {
     let scratch = Scratch::new();
     let [a, b] = pair(&scratch, FITS, &FITS.replace("35ms", "105ms"));
     let (code, document) = diff(&a, &b, &[]);

@@ -81,7 +81,7 @@ PD_ALWAYS_INLINE int exercise_lend(pd_ref d, pd_u64 now)
 	return pd_task_lend(d, task, exercise_random(d) % 2 ? to : PD_NONE, now);
 }
 
-/* A step of what happens by chance; the clock goes on first. */
+/* A step of what happens by chance; the clock advances first. */
 PD_FN int exercise_step(pd_ref d)
 {
 	pd_u64 r = exercise_random(d);

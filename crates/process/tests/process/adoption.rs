@@ -23,7 +23,7 @@ fn adopted_process_comes_back(freezer: bool) {
         std::thread::sleep(Duration::from_millis(20));
         assert_eq!(cpu_switches(victim.pid()), n, "it ran while parked");
         park.resume().unwrap();
-        eventually("it goes on", || cpu_switches(victim.pid()) > n);
+        eventually("it continues", || cpu_switches(victim.pid()) > n);
         threads.rescan(&park.threads()).unwrap();
         assert_eq!(attributes(victim.pid()).map(|a| (a.0, a.1)), Some((policy(freezer), 30)));
     }
@@ -34,7 +34,7 @@ fn adopted_process_comes_back(freezer: bool) {
     assert_eq!(Snapshot::of(victim.pid()), before);
     assert_no_fifo(victim.pid());
     let n = cpu_switches(victim.pid());
-    eventually("it goes on", || cpu_switches(victim.pid()) > n);
+    eventually("it continues", || cpu_switches(victim.pid()) > n);
     assert_eq!(finish(&journal).given_back, 0);
 }
 

@@ -122,7 +122,7 @@ fn take_budget(arena: &Arena, task: TaskIndex) -> c_int {
     match error.kind {
         ErrorKind::NotAdmitted => -libc::EBUSY,
         ErrorKind::Usage => -libc::EINVAL,
-        // The machine permits no budgets: the program goes on without.
+        // The machine permits no budgets: the program continues without.
         _ => 0,
     }
 }

@@ -128,7 +128,7 @@ void is_paused_and_resumed(ControlThread &thread)
 
 	thread.await_cycles();
 	RETURNS(rt_task_suspend(thread.task), 1);
-	/* Once it does not go on, it is suspended. */
+	/* Once it does not continue, it is suspended. */
 	UNTIL((before = thread.cycles, sleep_ms(20), thread.cycles == before));
 	RETURNS(rt_task_resume(thread.task), 0);
 	UNTIL(thread.cycles > before + 50);

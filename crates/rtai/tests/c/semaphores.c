@@ -279,7 +279,7 @@ static void *ends(void *argument)
 	return NULL;
 }
 
-static void what_a_thread_owned_goes_on(void)
+static void what_a_thread_owned_continues(void)
 {
 	SEM *resource = rt_typed_sem_init(0, 1, RES_SEM);
 
@@ -365,7 +365,7 @@ int main(void)
 	a_resource_has_an_owner();
 	priorities_are_inherited();
 	an_owner_is_suspended_later();
-	what_a_thread_owned_goes_on();
+	what_a_thread_owned_continues();
 	a_barrier_is_passed_together();
 	named_ones_have_users();
 	room_is_bounded();

@@ -117,7 +117,7 @@ static void *is_watched(void *argument)
 	return NULL;
 }
 
-/* A task that is suspended goes on when it is resumed. */
+/* A task that is suspended continues when it is resumed. */
 static void suspends(void)
 {
 	pthread_t thread;

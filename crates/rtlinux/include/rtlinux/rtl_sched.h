@@ -192,8 +192,8 @@ int pthread_setfp_np(pthread_t thread, int flag);
 
 /*
  * A thread has periods from `start_time` on, a time of gethrtime or of CLOCK_REALTIME. A period of
- * 0: it has a single release. HRTIME_INFINITY: it has none. A suspended thread goes on at the first
- * release. ESRCH: there is no such thread. EINVAL: a negative period.
+ * 0: it has a single release. HRTIME_INFINITY: it has none. A suspended thread continues at the
+ * first release. ESRCH: there is no such thread. EINVAL: a negative period.
  * Test: periods.c
  */
 int pthread_make_periodic_np(pthread_t thread, hrtime_t start_time, hrtime_t period);

@@ -118,7 +118,7 @@ static void *never_waits(void *argument)
 	return argument;
 }
 
-/* It has its budget, and no more: this thread, and the machine, go on. */
+/* It has its budget, and no more: this thread, and the machine, continue. */
 static void a_runaway_does_not_lock_the_machine(void)
 {
 	pthread_t runaway = begin(1000000, never_waits, NULL);

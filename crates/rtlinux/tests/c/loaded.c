@@ -31,7 +31,7 @@ static void probe(void)
 	facts.locked_kib = locked_kib();
 	CHECK(getrlimit(RLIMIT_AS, &limit) == 0);
 	facts.memory_is_fixed = limit.rlim_cur == limit.rlim_max && limit.rlim_cur == 128 << 20;
-	/* More than that is not to be had. */
+	/* There is no more than that. */
 	facts.memory_is_bounded = mmap(NULL, 129 << 20, PROT_READ | PROT_WRITE,
 				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED;
 	CHECK(getrlimit(RLIMIT_STACK, &limit) == 0);

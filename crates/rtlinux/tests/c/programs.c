@@ -163,7 +163,7 @@ static void is_reaped(void)
 		FAILS(RTkill(pid), ESRCH);
 		FAILS(RTwait(pid, NULL), ESRCH);
 	}
-	/* Several at a time, which never wait, and the machine goes on. */
+	/* Several at a time, which never wait, and the machine continues. */
 	for (int n = 0; n < 3; n++) {
 		pid = load("spins");
 		RETURNS(RTrun(pid), 0);

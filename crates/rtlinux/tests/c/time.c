@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clocks: they go on, and are those of POSIX. */
+/* Clocks: they advance, and are those of POSIX. */
 #include "check.h"
 
 #include <rtl.h>
