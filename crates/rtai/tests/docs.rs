@@ -22,7 +22,6 @@ static PAGE: HeaderPage = HeaderPage {
         "rtai_shm.h",
     ],
     attribute: "RTAI_PRINTF",
-    macros_follow: true,
 };
 
 #[test]

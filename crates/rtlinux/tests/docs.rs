@@ -20,7 +20,6 @@ static PAGE: HeaderPage = HeaderPage {
         "rtl_module.h",
     ],
     attribute: "RTL_PRINTF_LIKE",
-    macros_follow: false,
 };
 
 #[test]

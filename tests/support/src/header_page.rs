@@ -16,9 +16,6 @@ pub struct HeaderPage {
     pub headers: &'static [&'static str],
     /// A macro for an attribute, which is no part of a listed declaration.
     pub attribute: &'static str,
-    /// Whether the macros of a function are those between its declaration and the next comment;
-    /// else they may be anywhere in the header.
-    pub macros_follow: bool,
 }
 
 /// One declaration of a header.
@@ -32,21 +29,24 @@ struct Entry {
     test: String,
 }
 
-/// Whether a macro, without its `#define`, is another name of the function, or calls it.
+/// Whether a macro, without its `#define`, is another name of the function, or calls it first.
 fn calls(line: &str, name: &str) -> bool {
     let body = match line.split_once(')') {
         Some((before, body)) if before.contains('(') && !before.contains(' ') => body,
         _ => line.split_once(' ').map_or("", |(_, body)| body),
     };
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    body.split(|c: char| !is_part(c)).any(|word| word == name)
+    let before_parentheses = body.split('(').filter_map(|text| {
+        let from = text.rfind(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        Some(&text[from.map_or(0, |at| at + 1)..]).filter(|word| !word.is_empty())
+    });
+    before_parentheses.take(1).any(|word| word == name)
 }
 
 impl HeaderPage {
     /// The declarations of a header, each with the comment before it.
     fn entries(&self, header: &str) -> Vec<Entry> {
         let header = self.library.path(self.library.headers).join(header);
-        let header = read_to_string(header).expect("it is there");
+        let header = read_to_string(header).expect("it is there").replace("\\\n", "");
         let mut entries: Vec<Entry> = Vec::new();
         let mut rest = header.as_str();
         while let Some((_, after)) = rest.split_once("\n/*\n") {
@@ -62,9 +62,7 @@ impl HeaderPage {
             let declaration = words.collect::<Vec<_>>().join(" ");
             let before = declaration.split('(').next().expect("a function");
             let name = before.rsplit([' ', '*']).next().expect("a name").to_owned();
-            let follow = after.split("\n/*").next().expect("up to the next one");
-            let macros = if self.macros_follow { follow } else { &header };
-            let macros = macros.lines().filter_map(|line| line.strip_prefix("#define "));
+            let macros = header.lines().filter_map(|line| line.strip_prefix("#define "));
             let macros = macros.filter(|line| calls(line, &name));
             let name_of = |line: &str| line.split(['(', ' ']).next().map(str::to_owned);
             entries.push(Entry {
