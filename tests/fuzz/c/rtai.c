@@ -310,6 +310,8 @@ static void call_task(struct stream *in)
 		break;
 	case 4:
 		is_result(rt_task_get_info(task, &info));
+		rt_get_prio(task);
+		rt_get_inher_prio(task);
 		break;
 	case 5:
 		is_result(rt_sleep((RTIME)stream_below(in, SOON)));

@@ -182,6 +182,18 @@ void rt_spv_RMS(int cpuid);
 int rt_get_priorities(RT_TASK *task, int *priority, int *base_priority);
 
 /*
+ * The base priority alone. -EINVAL: there is no such task.
+ * Test: tasks.c
+ */
+int rt_get_prio(RT_TASK *task);
+
+/*
+ * The priority with what it has inherited. -EINVAL: there is no such task.
+ * Test: tasks.c
+ */
+int rt_get_inher_prio(RT_TASK *task);
+
+/*
  * The same, with the period in counts.
  * Test: tasks.c
  */

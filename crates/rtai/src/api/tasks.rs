@@ -268,6 +268,26 @@ unsafe extern "C" fn rt_get_priorities(
     0
 }
 
+/// One of a task's priorities.
+fn priority_of(task: *mut c_void, which: impl Fn(&CTaskInfo) -> std::ffi::c_long) -> c_int {
+    let mut info = CTaskInfo { period: 0, base_priority: 0, priority: 0 };
+    // SAFETY: memory of this function.
+    match unsafe { rt_task_get_info(task, &mut info) } {
+        0 => which(&info) as c_int,
+        error => error,
+    }
+}
+
+#[no_mangle]
+extern "C" fn rt_get_prio(task: *mut c_void) -> c_int {
+    priority_of(task, |info| info.base_priority)
+}
+
+#[no_mangle]
+extern "C" fn rt_get_inher_prio(task: *mut c_void) -> c_int {
+    priority_of(task, |info| info.priority)
+}
+
 /// The CPUs on which a task may execute. A thread of this program that is not hard moves at once.
 fn set_cpus(arena: &Arena, task: TaskIndex, cpus: u64) {
     let slot = arena.task(task);

@@ -54,6 +54,7 @@ static inline bool has_priorities(RT_TASK *task, int priority, int base)
 	int has, has_base;
 
 	CHECK(rt_get_priorities(task, &has, &has_base) == 0);
+	CHECK(rt_get_inher_prio(task) == has && rt_get_prio(task) == has_base);
 	return has == priority && has_base == base;
 }
 

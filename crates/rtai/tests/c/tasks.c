@@ -170,9 +170,12 @@ static void is_refused(void)
 	RETURNS(rt_task_resume(NULL), -EINVAL);
 	RETURNS(rt_task_suspend((RT_TASK *)&priority), -EINVAL);
 	RETURNS(rt_get_priorities(NULL, &priority, NULL), -EINVAL);
+	RETURNS(rt_get_prio((RT_TASK *)&priority), -EINVAL);
+	RETURNS(rt_get_inher_prio((RT_TASK *)&priority), -EINVAL);
 	RETURNS(rt_task_get_info(NULL, NULL), -EINVAL);
 	RETURNS(rt_task_get_info(NULL, &info), 0);
 	CHECK(info.period == 0 && info.base_priority == 5 + SOFT && info.priority == 5 + SOFT);
+	CHECK(rt_get_prio(NULL) == 5 + SOFT && rt_get_inher_prio(NULL) == 5 + SOFT);
 	RETURNS(rt_task_use_fpu(NULL, 1), 0);
 	RETURNS(rt_task_use_fpu((RT_TASK *)&priority, 1), -EINVAL);
 	CHECK(rt_thread_create(NULL, NULL, 0) == 0);
