@@ -3,7 +3,6 @@
 #ifndef CHECK_H
 #define CHECK_H
 
-#define _GNU_SOURCE
 #include <punctual.h>
 
 #include <errno.h>

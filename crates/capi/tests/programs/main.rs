@@ -24,7 +24,7 @@ static LIBRARY: CLibrary = CLibrary {
     name: "punctual",
     headers: "include",
     warnings: &["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"],
-    flags: &["-O1"],
+    flags: &["-O1", "-D_GNU_SOURCE"],
     linked: OnceLock::new(),
 };
 
