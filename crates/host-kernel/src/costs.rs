@@ -40,11 +40,10 @@ pub fn capacity(set: &TaskSet) -> Capacity {
 }
 
 fn costs(set: &TaskSet) -> Costs {
-    // Not all of these kernels have /sys/kernel/realtime.
-    let real_time =
-        std::fs::read_to_string("/proc/version").is_ok_and(|text| text.contains("PREEMPT_RT"));
-    let (costs, more) =
-        if real_time { (BY_PROCESS, ALLOCATOR_BY_PROCESS) } else { (BY_TIMER, ALLOCATOR) };
+    let (costs, more) = match punctual_sys::kernel::is_preempt_rt() {
+        true => (BY_PROCESS, ALLOCATOR_BY_PROCESS),
+        false => (BY_TIMER, ALLOCATOR),
+    };
     // What this host does not accept is refused later, with its cause.
     let asked = limits::parts(set, Costs::NONE, limits::Room::default())
         .is_ok_and(|parts| parts.iter().any(|part| part.asks_policies));

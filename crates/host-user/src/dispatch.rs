@@ -22,7 +22,10 @@ impl Engine {
                 count = self.best(now, &mut best);
             }
         }
+        let ready = count;
         count = self.best_without_deferred(now, &mut best, count);
+        self.cpu.all_ranked = count == ready
+            && (count < UNPARKED || self.dispatcher.runner_up(0, UNPARKED as u32).is_none());
         let best = &best[..count];
         for k in 0..self.moving.len() {
             let i = self.moving[k];

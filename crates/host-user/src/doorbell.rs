@@ -1,11 +1,14 @@
 //! Wakes dispatchers, and holds what their tasks request.
 
+use std::cell::Cell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::OnceLock;
 
 use punctual_program_jobs::JobDoorbell;
 use punctual_sys::futex;
 
+use crate::budget_timer::BudgetTimer;
 use crate::pause::PauseRequest;
 use crate::task_control::TaskControl;
 
@@ -17,6 +20,19 @@ struct Ring(AtomicU32);
 
 const RINGS: usize = 64;
 static ALL_RINGS: [Ring; RINGS] = [const { Ring(AtomicU32::new(0)) }; RINGS];
+
+thread_local! {
+    /// Of the dispatcher whose thread this is.
+    static OWN: Cell<Option<&'static Ring>> = const { Cell::new(None) };
+}
+
+/// From a handler of a signal: rings for the dispatcher whose thread was interrupted, if it is one.
+/// On its way to sleep it does not sleep then. Async-signal-safe.
+pub fn ring_own() {
+    if let Some(ring) = OWN.get() {
+        ring.0.fetch_add(1, SeqCst);
+    }
+}
 
 /// Rings for the dispatchers of these bits ([`Doorbell::ring_bit`]).
 pub fn ring(mut bits: u64) {
@@ -48,6 +64,8 @@ pub struct Doorbell {
     /// The program sent a request about jobs that it adds, or asked for the end of their task.
     jobs: AtomicBool,
     pub pause: PauseRequest,
+    /// Where the kernel has one that serves.
+    pub budget_timer: OnceLock<BudgetTimer>,
 }
 
 impl Doorbell {
@@ -62,6 +80,16 @@ impl Doorbell {
             suspensions: AtomicBool::new(false),
             jobs: AtomicBool::new(false),
             pause: PauseRequest::default(),
+            budget_timer: OnceLock::new(),
+        }
+    }
+
+    /// The calling thread is the dispatcher that sleeps here. Makes its timer.
+    pub fn enter(&self) {
+        OWN.set(Some(self.ring));
+        // Without one its own sleep ends with each budget.
+        if let Ok(timer) = BudgetTimer::of_this_thread() {
+            let _ = self.budget_timer.set(timer);
         }
     }
 

@@ -18,6 +18,7 @@ use punctual_process::Enforcing;
 use punctual_program_jobs::{GroupRequests, JobEventSender};
 use punctual_sys::clock;
 
+use crate::anticipation::Anticipation;
 use crate::command_ring::CommandReceiver;
 use crate::direct::DirectHandOver;
 use crate::dispatch::UNPARKED;
@@ -31,7 +32,7 @@ use crate::reports::{NoticeSender, ReportSender};
 use crate::self_suspension::{self, ASLEEP};
 use crate::stats::EngineStats;
 use crate::stuck_policy;
-use crate::task_control::Request;
+use crate::task_control::{Request, TaskControl};
 use crate::trace::RecordSender;
 
 /// An event that comes this much after its time marks the periods whose budgets it may have
@@ -65,7 +66,7 @@ pub struct Engine {
     of_the_set: usize,
     /// What the allocators report at one event.
     pub(crate) release_events: Vec<ReleaseEvent>,
-    granularity: u64,
+    pub(crate) granularity: u64,
     /// By task number.
     pub(crate) members: Vec<Option<Box<Member>>>,
     /// Members whose clocks are read: unparked, or not yet at rest.
@@ -93,6 +94,7 @@ pub struct Engine {
     pub(crate) queued: Vec<QueuedTask>,
     /// The time of the last instant, CLOCK_MONOTONIC ns: what was due then was handled.
     pub(crate) advanced_to: u64,
+    anticipation: Anticipation,
     /// Of one event: execution on the budgets of other tasks, ns.
     lent: Vec<(TaskId, u64)>,
     stop: bool,
@@ -102,10 +104,20 @@ pub struct Engine {
 pub(crate) struct Cpu {
     /// The unparked, best first, as last decided.
     pub(crate) ranked: Vec<u32>,
+    /// No ready job waits for a place among them.
+    pub(crate) all_ranked: bool,
     /// Since the last event, ns: time that the ranked tasks could execute in.
     pub(crate) available: u64,
     /// When the engine last went to sleep.
     pub(crate) slept_at: u64,
+    /// From the time of an event until it is handled, ns: about the least of late.
+    pub(crate) delay: u64,
+}
+
+impl Cpu {
+    fn note_delay(&mut self, delay: u64) {
+        self.delay = delay.min(self.delay + self.delay / 16 + 100);
+    }
 }
 
 impl Engine {
@@ -124,7 +136,8 @@ impl Engine {
         let mut members = Vec::with_capacity(limit);
         members.resize_with(limit, || None);
         let ranked = Vec::with_capacity(limit.max(UNPARKED) + 1);
-        let cpu = Cpu { ranked, available: 0, slept_at: clock::monotonic_ns() };
+        let slept_at = clock::monotonic_ns();
+        let cpu = Cpu { ranked, all_ranked: false, available: 0, slept_at, delay: 0 };
         Engine {
             dispatcher,
             allocators,
@@ -151,6 +164,7 @@ impl Engine {
             direct: None,
             queued: Vec::with_capacity(limit),
             advanced_to: 0,
+            anticipation: Anticipation::new(),
             lent: Vec::with_capacity(limit),
             stop: false,
         }
@@ -160,10 +174,12 @@ impl Engine {
     pub fn run(mut self) {
         let mut until = u64::MAX;
         loop {
+            let woken = self.anticipation.woken();
             let seen = self.doorbell.rings();
             let paused = self.pause();
-            let now = clock::monotonic_ns();
-            let late = now.saturating_sub(paused.unwrap_or(until));
+            let now = if paused.is_some() { clock::monotonic_ns() } else { woken };
+            let due = paused.unwrap_or_else(|| self.expired(now).min(until));
+            let late = now.saturating_sub(due);
             self.take_over(now, if paused.is_some() { 0 } else { late });
             self.instant(now, late);
             stuck_policy::restore_level();
@@ -171,62 +187,32 @@ impl Engine {
                 break;
             }
             let after = clock::monotonic_ns();
-            let timed = until != u64::MAX && now >= until && paused.is_none();
+            let timed = due != u64::MAX && now >= due && paused.is_none();
             self.stats.handled(after - now, timed, late);
-            until = self.next(now, after).max(after + self.granularity);
-            self.enforcing.sleeps_until(until);
+            if timed {
+                self.cpu.note_delay(after - due);
+            }
+            let sleep = self.prepare_sleep(now, after);
+            until = sleep.until;
+            self.enforcing.sleeps_until(sleep.act_by);
             self.cpu.slept_at = after;
-            self.doorbell.sleep(seen, until);
+            let set_to = match sleep.is_own {
+                true => self.anticipation.set(after, until),
+                false => self.anticipation.set_exactly(until),
+            };
+            self.doorbell.sleep(seen, set_to);
         }
         self.release_all();
     }
 
-    /// The next event: the dispatcher's own times, and for each unparked task the time at which its
-    /// budget or its threads' time slice is exhausted if it executes from now on. The kernel does
-    /// not report when a task blocks and a lower-ranked one runs, so only those behind a task that
-    /// never suspends itself (synthetic execution) are left out. No task executes before `after`,
-    /// when the dispatcher has handled the event at `now`, so budgets are counted from there.
-    ///
-    /// A task that has not run is polled at growing intervals, up to a thirty-second of its budget,
-    /// so that a small remaining budget does not cause a storm of timers. One that was found
-    /// suspended may overrun by half of its budget, but at most by the larger of 125 us and a
-    /// sixteenth of its budget; enforcement error carries that over.
-    fn next(&mut self, now: u64, after: u64) -> u64 {
-        let mut next = self.dispatcher.timer(0, 0, now);
-        next = self.queued.iter().map(|queued| queued.until).fold(next, u64::min);
-        next = next.min(self.next_timed_lock(now));
-        let place = self
-            .cpu
-            .ranked
-            .iter()
-            .position(|&i| self.members[i as usize].as_deref().is_some_and(|m| !m.quiet));
-        let expected = place.map(|p| self.cpu.ranked[p]);
-        let steady = expected
-            .and_then(|i| self.members[i as usize].as_deref())
-            .is_some_and(|m| !m.periods.params().suspends);
-        let lapse = now.saturating_sub(self.cpu.slept_at);
-        let behind = place.map_or(&[][..], |p| &self.cpu.ranked[p + 1..]);
-        for &i in &self.moving {
-            let Some(m) = self.members[i as usize].as_deref() else { continue };
-            next = next.min(m.poll_at());
-            let Some(job) = self.dispatcher.job_of_task(m.task) else { continue };
-            if m.run_mode != RunMode::Unparked || (steady && behind.contains(&i)) {
-                continue;
-            }
-            let mut look = self.dispatcher.allowance(job);
-            if m.ran == 0 {
-                look = look.max(match m.quiet {
-                    true => (m.grain / 2).min(ASLEEP / 2).max(m.grain / 16),
-                    false => (now.saturating_sub(m.ran_at) / 4).min(m.grain / 32),
-                });
-            }
-            next = next.min(after.saturating_add(look)).min(m.slice_end(now, lapse));
-        }
-        next
+    /// When the timer of budgets expired; `u64::MAX`: it did not.
+    fn expired(&self, now: u64) -> u64 {
+        self.doorbell.budget_timer.get().map_or(u64::MAX, |timer| timer.take_expired(now))
     }
 
     fn instant(&mut self, now: u64, late: u64) {
         let handed_over_to = self.withdraw_direct(now);
+        self.forbid_silence();
         self.find_page_waits();
         self.charge(now, late, handed_over_to.is_some());
         if let Some(waiter) = handed_over_to {
@@ -266,7 +252,7 @@ impl Engine {
     pub(crate) fn charge(&mut self, now: u64, late: u64, all: bool) {
         let Engine { dispatcher, allocators, members, moving, cpu, doorbell, lent, .. } = self;
         let (granularity, pages) = (self.granularity, &self.pages);
-        let Cpu { ranked, available, slept_at } = cpu;
+        let Cpu { ranked, available, slept_at, .. } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
         let mut through = false;
@@ -313,8 +299,8 @@ impl Engine {
             // A program whose freezer was not written yet could not execute: it did not suspend
             // itself.
             let held = m.held_until(*slept_at + SWITCHING, now);
-            // It has completed, at a time that is not known: it was not suspended.
-            let waits = pages.has(i);
+            // It has completed, at a time that is not known here: it was not suspended.
+            let waits = pages.has(i) || m.control().is_some_and(TaskControl::has_asked_to_wait);
             let charged = match held {
                 _ if waits => 0,
                 Some(until) => {

@@ -12,8 +12,8 @@ use punctual_trace::{RunEvent, TaskEnd};
 use crate::children::Child;
 use crate::host::Host;
 use crate::member::Member;
-use crate::park_signal;
 use crate::reports::Notice;
+use crate::signal;
 use crate::trace::RecordReceiver;
 
 /// Programs that one call looks at: a thousand of them are looked at within half a second.
@@ -146,7 +146,7 @@ impl Host {
             Notice::Unresponsive(index) => sink(RunEvent::Warning(format!(
                 "task {index} blocks the gate signal ({}) and could not be parked: beyond its \
                  budgets it continues in the ordinary class",
-                park_signal::signal()
+                signal::gate()
             ))),
             Notice::Saturated(index) => sink(RunEvent::Warning(format!(
                 "task {index}: 30,000 wait_period calls are overdue; further ones are not counted"

@@ -5,6 +5,8 @@
 
 mod add_spec;
 mod added_jobs;
+mod anticipation;
+mod budget_timer;
 mod calibrate;
 mod ceiling;
 mod children;
@@ -37,6 +39,8 @@ mod reports;
 mod sched;
 mod self_suspension;
 mod signal;
+mod silent_waits;
+mod sleep;
 mod start;
 mod stats;
 mod stuck_policy;

@@ -1,7 +1,7 @@
 //! The gate signal: how a thread of this process is parked (LXRT's SIGBUDGET, RTAI paper 3.3.2).
 //!
 //! The handler stands in the gate until the dispatcher opens it. No SIGSCHED is needed: the kernel
-//! itself preempts.
+//! itself preempts. A dispatcher's thread gets it from the timer of its budgets.
 
 use std::cell::Cell as ThreadLocal;
 use std::io;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use punctual_sys::sched::thread_id;
 
+use crate::doorbell::ring_own;
 use crate::signal;
 use crate::task_control::TaskControl;
 
@@ -21,14 +22,10 @@ thread_local! {
     static MINE: ThreadLocal<*const TaskControl> = const { ThreadLocal::new(ptr::null()) };
 }
 
-/// The signal's number: the last but one of the real-time signals, which programs seldom use.
-pub fn signal() -> i32 {
-    libc::SIGRTMAX() - 1
-}
-
 extern "C" fn stand_in_gate(_: i32) {
     // SAFETY: errno's place is this thread's own; the interrupted code must find its value again.
     let errno = unsafe { *libc::__errno_location() };
+    ring_own();
     with_mine(TaskControl::pass);
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
@@ -41,7 +38,7 @@ extern "C" fn stand_in_gate(_: i32) {
 pub fn install() -> io::Result<()> {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Relaxed);
-    signal::handle(signal(), stand_in_gate)
+    signal::handle(signal::gate(), stand_in_gate)
 }
 
 /// This thread's membership of its gate; dropping it ends it.
@@ -52,7 +49,7 @@ pub struct Membership {
 /// Makes this thread one that can be parked through `control`.
 pub fn enter(control: Arc<TaskControl>) -> Membership {
     control.tid.store(thread_id() as u32, std::sync::atomic::Ordering::SeqCst);
-    signal::unblock(signal());
+    signal::unblock(signal::gate());
     MINE.with(|mine| mine.set(Arc::as_ptr(&control)));
     Membership { control }
 }
@@ -89,7 +86,7 @@ impl Drop for Membership {
 
 /// Sends a thread of this process into its gate. Real-time safe.
 pub fn send_in(tid: i32) {
-    let (process, signal) = (PROCESS.load(Relaxed), signal());
+    let (process, signal) = (PROCESS.load(Relaxed), signal::gate());
     // SAFETY: a system call; a thread that is gone is an error that changes nothing.
     unsafe { libc::syscall(libc::SYS_tgkill, process, tid, signal) };
 }

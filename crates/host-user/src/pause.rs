@@ -84,6 +84,7 @@ impl Engine {
         let began = clock::monotonic_ns();
         self.take_over(began, 0);
         let handed_over_to = self.withdraw_direct(began);
+        self.forbid_silence();
         self.charge(began, 0, handed_over_to.is_some());
         if let Some(waiter) = handed_over_to {
             self.handed_over(waiter, began);

@@ -3,6 +3,12 @@
 use std::io;
 use std::ptr;
 
+/// The gate signal, which parks threads ([`park_signal`](crate::park_signal)): the last but one of
+/// the real-time signals, which programs seldom use.
+pub fn gate() -> i32 {
+    libc::SIGRTMAX() - 1
+}
+
 /// Installs a handler, once per process. System calls that can be restarted are. The handler must
 /// be async-signal-safe.
 ///

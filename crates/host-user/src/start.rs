@@ -130,6 +130,7 @@ pub(crate) fn start_engine(
                 let precision = calibrate::measure(cpu);
                 let engine =
                     Engine::new(dispatcher, allocators, of_the_set, precision.granularity, ends);
+                engine.doorbell.enter();
                 let tid = thread_id();
                 drop(ready.send(placed.map(|()| (precision, tid))));
                 engine.run();

@@ -7,25 +7,25 @@
 //!
 //! [`stuck_policy`]: punctual_policies::stuck_policy
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io;
-use std::ptr;
 
 use punctual_policies::{call_in_progress, policies, POLICIES};
 use punctual_sys::sched as sys;
+use punctual_sys::thread_timer::{ThreadTimer, TimerClock};
 
 use crate::sched;
 use crate::signal;
 
 /// Of the thread's CPU time, ns.
-const INTERVAL: i64 = 100_000_000;
+const INTERVAL: u64 = 100_000_000;
 
 thread_local! {
     /// The call that the last signal interrupted.
     static CALL: Cell<u64> = const { Cell::new(0) };
     static LOWERED: Cell<bool> = const { Cell::new(false) };
-    /// This thread has its timer.
-    static BOUNDED: Cell<bool> = const { Cell::new(false) };
+    /// This thread's timer.
+    static TIMER: RefCell<Option<ThreadTimer>> = const { RefCell::new(None) };
 }
 
 /// The signal's number: the last but two of the real-time signals.
@@ -50,30 +50,14 @@ extern "C" fn interrupt(_: i32) {
 /// # Errors
 /// The program handles the signal itself; no timer.
 pub fn bound_calls() -> io::Result<()> {
-    if BOUNDED.get() || policies().len() == POLICIES.len() {
+    if TIMER.with_borrow(Option::is_some) || policies().len() == POLICIES.len() {
         return Ok(());
     }
     signal::handle(number(), interrupt)?;
     signal::unblock(number());
-    // SAFETY: zeroed values of these types are valid; all pointers are to values on the stack. The
-    // timer ends with the process, and its signals with the thread.
-    unsafe {
-        let mut event: libc::sigevent = std::mem::zeroed();
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_signo = number();
-        event.sigev_notify_thread_id = sys::thread_id();
-        let mut timer: libc::timer_t = ptr::null_mut();
-        if libc::timer_create(libc::CLOCK_THREAD_CPUTIME_ID, &mut event, &mut timer) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        let mut every: libc::itimerspec = std::mem::zeroed();
-        every.it_interval.tv_nsec = INTERVAL;
-        every.it_value = every.it_interval;
-        if libc::timer_settime(timer, 0, &every, ptr::null_mut()) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    BOUNDED.set(true);
+    let timer = ThreadTimer::of_this_thread(TimerClock::ThreadCpu, number())?;
+    timer.set_interval(INTERVAL)?;
+    TIMER.set(Some(timer));
     Ok(())
 }
 

@@ -98,6 +98,9 @@ pub struct TaskControl {
     answer: AtomicU32,
     /// What it may hand over by itself.
     pub permission: Permission,
+    /// Its wait for the next release may be found at the dispatcher's next event, if it moves the
+    /// timer of budgets to this time before, ns; 0: it rings.
+    pub silent_until: AtomicU64,
     /// Of the mutexes that it holds.
     pub ceilings: HeldCeilings,
     pub suspension: Arc<Suspension>,
@@ -133,6 +136,7 @@ impl TaskControl {
             timed_out: AtomicBool::new(false),
             answer: AtomicU32::new(Answer::Waits as u32),
             permission: Permission::default(),
+            silent_until: AtomicU64::new(0),
             ceilings: HeldCeilings::default(),
             suspension: Arc::new(Suspension::new(doorbell.clone())),
             overrun_handler: OnceLock::new(),
@@ -158,6 +162,11 @@ impl TaskControl {
             _ => Request::Nothing,
         };
         (request, next)
+    }
+
+    /// It waits for its next release, and the dispatcher has not taken that request yet.
+    pub fn has_asked_to_wait(&self) -> bool {
+        self.request.load(SeqCst) == Request::Wait as u32
     }
 
     /// The thread may read its answer (the gate is as it should be).

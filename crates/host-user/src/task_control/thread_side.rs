@@ -38,15 +38,21 @@ impl TaskControl {
             return;
         }
         self.done.store(clock::monotonic_ns(), Release);
-        self.stand_in_gate(Request::Wait);
+        self.stand_in_gate(|| {
+            self.post(Request::Wait);
+            // Afterwards: an event in between takes the request, or takes the permission back.
+            let timer = self.doorbell.budget_timer.get();
+            if !timer.is_some_and(|timer| timer.move_if_permitted(&self.silent_until)) {
+                self.ring_for_answer();
+            }
+        });
     }
 
-    /// Closes its own gate, sends the request, and stands in the gate until the dispatcher opens
-    /// it.
-    fn stand_in_gate(&self, request: Request) {
+    /// Closes its own gate, sends a request, and stands in the gate until the dispatcher opens it.
+    fn stand_in_gate(&self, send: impl FnOnce()) {
         self.inside.store(1, SeqCst);
         self.gate.store(CLOSED, SeqCst);
-        self.send_request(request);
+        send();
         if self.detached.load(SeqCst) {
             self.gate.store(OPEN, SeqCst);
         }
@@ -122,7 +128,9 @@ impl TaskControl {
     /// it was not.
     fn await_answer(&self, request: Request) -> Option<Answer> {
         self.answer.store(Answer::Waits as u32, SeqCst);
-        self.stand_in_gate(request);
+        self.stand_in_gate(|| {
+            self.send_request(request);
+        });
         loop {
             match self.answer.swap(Answer::Waits as u32, SeqCst) {
                 1 => return Some(Answer::Granted),
@@ -167,21 +175,34 @@ impl TaskControl {
         self.send_request(Request::Unlock)
     }
 
-    /// Sends a request and waits for its answer; false: the dispatcher ended without one. The
-    /// dispatcher has a higher priority on the same CPU and answers before `ring` returns; the loop
-    /// is for a thread that was moved away.
+    /// Sends a request and waits for its answer; false: the dispatcher ended without one.
     fn send_request(&self, request: Request) -> bool {
+        self.post(request);
+        self.ring_for_answer()
+    }
+
+    /// Puts a request where the dispatcher finds it at its next event.
+    fn post(&self, request: Request) {
         self.request.store(request as u32, SeqCst);
         self.doorbell.push(self);
+    }
+
+    /// Makes that event now, and waits for the answer; false: the dispatcher ended without one. It
+    /// has a higher priority on the same CPU and answers before `ring` returns; the loop is for a
+    /// thread that was moved away.
+    fn ring_for_answer(&self) -> bool {
         self.doorbell.ring();
-        while self.request.load(SeqCst) != 0 {
+        loop {
+            let request = self.request.load(SeqCst);
+            if request == 0 {
+                return true;
+            }
             if self.detached.load(SeqCst) {
                 // It may have answered last of all.
                 return self.request.load(SeqCst) == 0;
             }
-            futex::wait(&self.request, request as u32, clock::monotonic_ns() + 1_000_000);
+            futex::wait(&self.request, request, clock::monotonic_ns() + 1_000_000);
         }
-        true
     }
 
     /// The thread is at its end.
