@@ -44,7 +44,11 @@ impl ThreadTimer {
             event.sigev_notify_thread_id = thread_id();
             libc::timer_create(clock, &mut event, &mut timer)
         };
-        (result == 0).then_some(ThreadTimer(timer)).ok_or_else(io::Error::last_os_error)
+        // No `then_some`: dropping a timer that was not made would delete another one.
+        if result != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(ThreadTimer(timer))
     }
 
     /// Sends the signal at this time on its clock, ns, or as soon as that has passed; `None`: not
@@ -77,5 +81,29 @@ impl Drop for ThreadTimer {
     fn drop(&mut self) {
         // SAFETY: a timer of this process, which nothing names any more.
         unsafe { libc::timer_delete(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit_pending_signals(limit: libc::rlimit) {
+        // SAFETY: a value on the stack.
+        assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_SIGPENDING, &limit) }, 0);
+    }
+
+    #[test]
+    fn a_timer_that_is_refused_costs_no_other_one() {
+        let make = || ThreadTimer::of_this_thread(TimerClock::Monotonic, libc::SIGRTMAX());
+        let first = make().expect("a timer");
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: a value on the stack.
+        assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_SIGPENDING, &mut limit) }, 0);
+        limit_pending_signals(libc::rlimit { rlim_cur: 0, ..limit });
+        let refused = make().map(drop).map_err(|e| e.raw_os_error());
+        limit_pending_signals(limit);
+        assert_eq!(refused, Err(Some(libc::EAGAIN)));
+        first.set(None).expect("it is there still");
     }
 }
