@@ -1,19 +1,20 @@
-//! A dispatcher's timer is set ahead of its time, by what the machine takes to wake a thread at
-//! least, as RTAI's timers are by its calibrated latency.
+//! Sets a dispatcher's timer ahead of the next event, by the least latency from a timer to a thread
+//! that was seen of late, as RTAI's timers are set ahead by its calibrated latency.
 //!
 //! ```text
-//!   timer expires     the thread runs   its time: the event
+//!   timer expires     the thread runs   the event
 //!   |---- latency ----|------ spins ----|
-//!   |<------------- lead -------------->|     no longer than the least latency of late
+//!   |<------------- lead -------------->|
 //! ```
 //!
-//! No event comes before its time: who wakes too early spins until then. So the lead follows the
-//! least latency, down at once and up slowly, and the spinning is short and seldom. The end of a
-//! budget has no lead: the task that is to use the rest of it does not execute meanwhile.
+//! No event is handled before its time: a dispatcher that wakes too early spins until then. So the
+//! lead follows a shorter latency at once and a longer one slowly, and spins are short and seldom.
+//! The end of a budget has no lead: while the dispatcher spins, the task cannot use the rest of its
+//! budget.
 
 use punctual_sys::clock;
 
-/// The longest lead, ns: so long a dispatcher may spin.
+/// The longest lead, ns, which bounds the spin.
 const LONGEST: u64 = 50_000;
 
 /// The lead of one dispatcher's timer.
@@ -22,7 +23,7 @@ pub(crate) struct Anticipation {
     lead: u64,
     /// The time of the next event, CLOCK_MONOTONIC ns; `u64::MAX`: none.
     until: u64,
-    /// What the timer is set to for it.
+    /// When the timer for it expires, CLOCK_MONOTONIC ns.
     set_to: u64,
 }
 
@@ -31,8 +32,9 @@ impl Anticipation {
         Anticipation { lead: 0, until: u64::MAX, set_to: u64::MAX }
     }
 
-    /// To what the timer is to be set at `now` for an event at `until`; `u64::MAX`: off. One that
-    /// comes too soon has no lead: tasks may execute until then.
+    /// Chooses at `now` when the timer for an event at `until` expires, and returns that time;
+    /// `u64::MAX`: never. An event that is nearer than the lead has none, so that tasks execute
+    /// until then.
     pub fn set(&mut self, now: u64, until: u64) -> u64 {
         let ahead = if until == u64::MAX { until } else { until.saturating_sub(self.lead) };
         self.set_to = if ahead > now { ahead } else { until };
@@ -40,21 +42,21 @@ impl Anticipation {
         self.set_to
     }
 
-    /// The same without a lead.
+    /// The same for an event without a lead.
     pub fn set_exactly(&mut self, until: u64) -> u64 {
         (self.until, self.set_to) = (until, until);
         until
     }
 
-    /// The time at which a thread that woke just now handles that event. One that was woken before
-    /// the timer expired does not wait for it.
+    /// Called on waking: spins until the event if the timer has expired, and returns the time, ns.
+    /// A dispatcher that was woken before that returns at once.
     pub fn woken(&mut self) -> u64 {
         let mut now = clock::monotonic_ns();
         if now < self.set_to {
             return now;
         }
         self.learn(now - self.set_to);
-        // At most for the lead.
+        // No longer than the lead.
         while now < self.until {
             std::hint::spin_loop();
             now = clock::monotonic_ns();
