@@ -47,6 +47,9 @@ struct RoleInfo {
     cpu: Option<u32>,
     /// Its scheduling policy.
     policy: String,
+    /// The scheduling group of the service in which its programs compete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    group: Option<String>,
     /// The file that it is from.
     file: String,
     /// Files of the same name in later folders, which `file` replaces.
@@ -67,7 +70,8 @@ struct WrongFile {
 
 impl RoleInfo {
     fn of(role: Role, file: &Path, replaced: &[impl AsRef<Path>]) -> RoleInfo {
-        let Role { name, description, period, budget, deadline, overrun, cpu, policy } = role;
+        let Role { name, description, period, budget, deadline, overrun, cpu, policy, group } =
+            role;
         let share = u128::from(budget) * 1_000_000 / u128::from(period.max(1));
         RoleInfo {
             name,
@@ -79,6 +83,7 @@ impl RoleInfo {
             overrun: overrun.unwrap_or_default(),
             cpu,
             policy: policy.unwrap_or_else(|| "edf".to_owned()),
+            group,
             file: file.display().to_string(),
             replaces: replaced.iter().map(|file| file.as_ref().display().to_string()).collect(),
         }
@@ -98,6 +103,7 @@ impl RoleInfo {
         let cpu = self.cpu.map_or("the last that the caller may use".to_owned(), |n| n.to_string());
         row("cpu", &cpu);
         row("policy", &self.policy);
+        self.group.iter().for_each(|group| row("group", &format!("{group}, by the service")));
         row("file", &self.file);
         self.replaces.iter().for_each(|file| row("replaces", file));
         text

@@ -15,6 +15,13 @@
 //! [realtime_kit]           # threads that ask RealtimeKit on D-Bus; not served, if it is missing
 //! period = "10ms"
 //! budget = "1ms"
+//!
+//! [[scheduling_group]]     # in which the reservations by roles with group = "media" compete
+//! name = "media"
+//! cpu = 3
+//! period = "10ms"
+//! budget = "4ms"
+//! policy = "edf"
 //! ```
 //!
 //! Without an entry, and polkit's permission, a user may reserve nothing. Root may reserve all that
@@ -28,14 +35,14 @@ use punctual_taskset::RoleFolders;
 use serde::Deserialize;
 
 use crate::allowance::{Allowance, AllowanceKeys};
+use crate::config_value::WrongKey;
+use crate::scheduling_groups::{self, GroupKeys, ServiceGroup};
+use crate::share::ALL_PPM;
 use crate::thread_budget::{ThreadBudget, ThreadBudgetKeys};
 use crate::user::User;
 
 /// Where the configuration is.
 pub const CONFIG: &str = "/etc/punctual/service.toml";
-
-/// All of a CPU.
-const ALL_PPM: u64 = 1_000_000;
 
 /// Who may reserve how much.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,6 +53,7 @@ pub struct AccessRules {
     /// Of users without an entry, if polkit permits it; `None`: it is not asked.
     polkit: Option<Allowance>,
     thread_budget: Option<ThreadBudget>,
+    groups: Vec<ServiceGroup>,
     folders: RoleFolders,
 }
 
@@ -69,6 +77,8 @@ struct File {
     allow: Vec<toml::Spanned<Entry>>,
     polkit: Option<AllowanceKeys>,
     realtime_kit: Option<toml::Spanned<ThreadBudgetKeys>>,
+    #[serde(default)]
+    scheduling_group: Vec<GroupKeys>,
 }
 
 #[derive(Deserialize)]
@@ -79,6 +89,27 @@ struct Entry {
     share: toml::Spanned<String>,
     cpus: Option<Vec<u32>>,
     roles: Option<toml::Spanned<Vec<String>>>,
+}
+
+impl Entry {
+    /// # Errors
+    /// It has no user or group of this machine, or both: cause and help.
+    fn who(&self) -> Result<Who, (String, &'static str)> {
+        match (&self.user, &self.group) {
+            (Some(user), None) => {
+                let unknown = || (format!("there is no user {user:?}"), "add it");
+                user_number(user).map(Who::User).ok_or_else(unknown)
+            }
+            (None, Some(group)) => {
+                let unknown = || (format!("there is no group {group:?}"), "add it");
+                group_number(group).map(Who::Group).ok_or_else(unknown)
+            }
+            _ => {
+                let cause = "an entry is of a user or of a group".to_owned();
+                Err((cause, "give it one of the keys user and group"))
+            }
+        }
+    }
 }
 
 impl AccessRules {
@@ -106,69 +137,37 @@ impl AccessRules {
     }
 
     fn with_roles(text: &str, name: &str, folders: RoleFolders) -> Result<AccessRules, Diagnostic> {
-        let place = |span| {
-            let position = Some(Position::of(text, &span));
-            Place { name: name.to_owned(), position }
+        let wrong = |(span, cause, help): WrongKey| {
+            let place = Place { name: name.to_owned(), position: Some(Position::of(text, &span)) };
+            Diagnostic::usage(cause, help).in_text(place, text)
         };
-        let fail = |span, cause: String, help: &str| {
-            Err(Diagnostic::usage(cause, help).in_text(place(span), text))
-        };
-        let file: File = match toml::from_str(text) {
-            Ok(file) => file,
-            Err(e) => {
-                return fail(
-                    e.span().unwrap_or(0..0),
-                    e.message().to_owned(),
-                    "see docs/service.md for the keys",
-                )
-            }
-        };
-        let mut allowed = Vec::new();
-        for entry in file.allow {
-            let span = entry.span();
-            let entry = entry.into_inner();
-            let who = match (&entry.user, &entry.group) {
-                (Some(user), None) => match user_number(user) {
-                    Some(uid) => Who::User(uid),
-                    None => return fail(span, format!("there is no user {user:?}"), "add it"),
-                },
-                (None, Some(group)) => match group_number(group) {
-                    Some(gid) => Who::Group(gid),
-                    None => return fail(span, format!("there is no group {group:?}"), "add it"),
-                },
-                _ => {
-                    return fail(
-                        span,
-                        "an entry is of a user or of a group".to_owned(),
-                        "give it one of the keys user and group",
-                    )
-                }
-            };
+        let file: File = toml::from_str(text).map_err(|e| {
+            let help = "see docs/service.md for the keys".to_owned();
+            wrong((e.span().unwrap_or(0..0), e.message().to_owned(), help))
+        })?;
+        let allow = |entry: toml::Spanned<Entry>| {
+            let (span, entry) = (entry.span(), entry.into_inner());
+            let who = entry.who().map_err(|(cause, help)| (span, cause, help.to_owned()))?;
             let Entry { share, cpus, roles, .. } = entry;
-            match Allowance::of(AllowanceKeys { share, cpus, roles }, &folders) {
-                Ok(allowance) => allowed.push(Allowed { who, allowance }),
-                Err((span, cause, help)) => return fail(span, cause, &help),
-            }
-        }
+            let allowance = Allowance::of(AllowanceKeys { share, cpus, roles }, &folders)?;
+            Ok(Allowed { who, allowance })
+        };
+        let allowed = file.allow.into_iter().map(allow).collect::<Result<_, WrongKey>>();
         let polkit = file.polkit.map(|keys| Allowance::of(keys, &folders)).transpose();
-        let polkit = match polkit {
-            Ok(allowance) => allowance,
-            Err((span, cause, help)) => return fail(span, cause, &help),
+        let thread_budget = |keys: toml::Spanned<ThreadBudgetKeys>| {
+            let help = "write, for example, period = \"10ms\" and budget = \"1ms\"";
+            let span = keys.span();
+            ThreadBudget::of(&keys.into_inner()).map_err(|cause| (span, cause, help.to_owned()))
         };
-        let thread_budget = match file.realtime_kit {
-            None => None,
-            Some(keys) => {
-                let span = keys.span();
-                match ThreadBudget::of(&keys.into_inner()) {
-                    Ok(budget) => Some(budget),
-                    Err(cause) => {
-                        let help = "write, for example, period = \"10ms\" and budget = \"1ms\"";
-                        return fail(span, cause, help);
-                    }
-                }
-            }
-        };
-        Ok(AccessRules { cpus: file.cpus, allowed, polkit, thread_budget, folders })
+        let groups = scheduling_groups::read(&file.scheduling_group, file.cpus.as_deref());
+        Ok(AccessRules {
+            cpus: file.cpus,
+            allowed: allowed.map_err(wrong)?,
+            polkit: polkit.map_err(wrong)?,
+            thread_budget: file.realtime_kit.map(thread_budget).transpose().map_err(wrong)?,
+            groups: groups.map_err(wrong)?,
+            folders,
+        })
     }
 
     /// Whether reservations are made on this CPU.
@@ -181,6 +180,11 @@ impl AccessRules {
     #[must_use]
     pub fn thread_budget(&self) -> Option<ThreadBudget> {
         self.thread_budget
+    }
+
+    /// The scheduling groups that roles may name.
+    pub(crate) fn groups(&self) -> &[ServiceGroup] {
+        &self.groups
     }
 
     /// What all reservations of a user may take of a CPU together, parts per million.

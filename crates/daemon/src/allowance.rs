@@ -4,6 +4,8 @@ use punctual_service::ServiceError;
 use punctual_taskset::RoleFolders;
 use serde::Deserialize;
 
+use crate::config_value::{share_ppm, WrongKey};
+
 /// What a part of the configuration allows each of its users.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Allowance {
@@ -22,9 +24,6 @@ pub(crate) struct AllowanceKeys {
     pub(crate) cpus: Option<Vec<u32>>,
     pub(crate) roles: Option<toml::Spanned<Vec<String>>>,
 }
-
-/// What is wrong with a key: where, why, and what helps.
-pub(crate) type WrongKey = (std::ops::Range<usize>, String, String);
 
 impl Allowance {
     /// # Errors
@@ -84,17 +83,4 @@ impl Allowance {
         );
         Err(ServiceError::NotPermitted { cause, help })
     }
-}
-
-/// `"12.5%"` as parts per million: more than 0 and at most 90 %, to a hundredth of a percent.
-fn share_ppm(text: &str) -> Option<u64> {
-    let number = text.strip_suffix('%')?.trim_end();
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
-    if whole.is_empty() || whole.len() > 2 || part.len() > 2 || !digits(whole) || !digits(part) {
-        return None;
-    }
-    let hundredths: u64 = format!("{part:0<2}").parse().ok()?;
-    let ppm = whole.parse::<u64>().ok()? * 10_000 + hundredths * 100;
-    (1..=900_000).contains(&ppm).then_some(ppm)
 }

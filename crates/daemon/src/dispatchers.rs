@@ -11,6 +11,7 @@ use punctual_session::Session;
 use punctual_taskset::{PolicySpec, TaskSet};
 
 use crate::mailbox::Mailboxes;
+use crate::scheduling_groups::ServiceGroup;
 
 /// Reservations on one CPU.
 const LIMIT: u32 = 1024;
@@ -47,6 +48,24 @@ pub fn choose(
     }
 }
 
+/// What the configuration says of dispatchers.
+#[derive(Debug, Clone)]
+pub struct DispatcherLayout {
+    /// Where reservations are made.
+    pub cpus: Vec<u32>,
+    /// The scheduling groups on them.
+    pub groups: Vec<ServiceGroup>,
+}
+
+/// A run, with what it was started with: the configuration may be another one since.
+#[derive(Debug)]
+pub struct ServiceRun {
+    /// The run.
+    pub running: Running,
+    /// Its scheduling groups.
+    pub groups: Vec<ServiceGroup>,
+}
+
 /// They exist while there are reservations.
 #[derive(Debug)]
 pub struct Dispatchers {
@@ -54,7 +73,7 @@ pub struct Dispatchers {
     mail: Arc<Mailboxes>,
     /// The kernel host's run. Locked while one starts or ends: the next one's scheduler can only be
     /// attached when the last one's has gone.
-    of_all: Mutex<Weak<Running>>,
+    of_all: Mutex<Weak<ServiceRun>>,
 }
 
 impl Dispatchers {
@@ -71,51 +90,60 @@ impl Dispatchers {
         }
     }
 
-    /// The one of `cpu`, with those of `cpus` on the kernel host. Takes some 30 ms, if it has to be
-    /// started.
+    /// The one of `cpu`, with those of all CPUs of the layout on the kernel host. Takes some 30 ms,
+    /// if it has to be started.
     ///
     /// # Errors
     /// Another dispatcher or scheduler is there; the machine does not permit it.
-    pub fn of_cpu(&self, cpu: u32, cpus: &[u32]) -> Result<Arc<Running>, Diagnostic> {
+    pub fn of_cpu(
+        &self,
+        cpu: u32,
+        layout: &DispatcherLayout,
+    ) -> Result<Arc<ServiceRun>, Diagnostic> {
         if self.host != HostKind::Kernel {
-            return self.start([cpu], LIMIT);
+            return self.start(&[cpu], layout, LIMIT);
         }
         let mut of_all = self.of_all();
         match of_all.upgrade() {
-            Some(running) => Ok(running),
+            Some(run) => Ok(run),
             None => {
-                let running = self.start(cpus.iter().copied(), KERNEL_LIMIT)?;
-                *of_all = Arc::downgrade(&running);
-                Ok(running)
+                let run = self.start(&layout.cpus, layout, KERNEL_LIMIT)?;
+                *of_all = Arc::downgrade(&run);
+                Ok(run)
             }
         }
     }
 
     fn start(
         &self,
-        cpus: impl IntoIterator<Item = u32>,
+        cpus: &[u32],
+        layout: &DispatcherLayout,
         limit: u32,
-    ) -> Result<Arc<Running>, Diagnostic> {
+    ) -> Result<Arc<ServiceRun>, Diagnostic> {
         let mail = self.mail.clone();
         let observe = move |event: RunEvent| {
             mail.deliver(&event);
         };
-        let set = Punctual::on_cpus(cpus)
+        let set = Punctual::on_cpus(cpus.iter().copied())
             .host(self.host)
             .owner(SERVICE)
             .task_limit(limit)
             .confine_processes()
             .forget_ended()
             .observe(observe);
-        set.admit()?.start().map(Arc::new)
+        let on_them = layout.groups.iter().filter(|group| cpus.contains(&group.cpu));
+        let groups: Vec<ServiceGroup> = on_them.cloned().collect();
+        let set = groups.iter().fold(set, |set, group| set.group(group.declared()));
+        let running = set.admit()?.start()?;
+        Ok(Arc::new(ServiceRun { running, groups }))
     }
 
     /// A CPU has no reservation any more: its dispatcher ends; on the kernel host, with the last
     /// CPU's.
-    pub fn give_back(&self, running: Arc<Running>) {
+    pub fn give_back(&self, run: Arc<ServiceRun>) {
         let _of_all = (self.host == HostKind::Kernel).then(|| self.of_all());
-        let Some(running) = Arc::into_inner(running) else { return };
-        match running.stop() {
+        let Some(run) = Arc::into_inner(run) else { return };
+        match run.running.stop() {
             Ok(outcome) => {
                 outcome.problems.iter().for_each(|p| eprintln!("punctuald: not restored: {p}"))
             }
@@ -123,7 +151,7 @@ impl Dispatchers {
         }
     }
 
-    fn of_all(&self) -> MutexGuard<'_, Weak<Running>> {
+    fn of_all(&self) -> MutexGuard<'_, Weak<ServiceRun>> {
         self.of_all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

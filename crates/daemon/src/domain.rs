@@ -1,30 +1,29 @@
 //! The reservations on one CPU.
 
+mod limits;
+mod status;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual::{Ppm, Running, TaskEnd, TaskHandle};
-use punctual_diagnostic::{Diagnostic, Kind};
+use punctual::{TaskEnd, TaskHandle};
+use punctual_diagnostic::Diagnostic;
 use punctual_process::Identity;
-use punctual_service::{CpuStatus, ReservationChange, ReservationInfo, ServiceError, TaskRequest};
+use punctual_service::{ReservationChange, ReservationInfo, ServiceError, TaskRequest};
 use punctual_taskset::TaskChange;
 use punctual_wait_page::SealedPage;
 
-use crate::dispatchers::Dispatchers;
+use crate::dispatchers::{DispatcherLayout, Dispatchers, ServiceRun};
 use crate::handover::PassedReservation;
 use crate::mailbox::{task_name, Mailboxes};
 use crate::owner::invalid;
+use crate::share::ppm;
 use crate::user::User;
 use crate::values::{Origin, Values};
 
-/// Reservations of one user on one CPU, root excepted, and their least budget, ns. The dispatcher
-/// looks whether a sleeping program runs again at intervals of a part of its budget, at the cost of
-/// the others: of 16 programs with budgets of 1 ms, 2,600 times a second.
-const PER_USER: usize = 16;
-pub(crate) const LEAST_BUDGET_NS: u64 = 1_000_000;
-/// All of a CPU.
-const ALL_PPM: u64 = 1_000_000;
+use limits::check_least_budget;
+pub(crate) use limits::LEAST_BUDGET_NS;
 
 /// How long the restoration of a process is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -34,7 +33,7 @@ pub struct Domain {
     cpu: u32,
     dispatchers: Arc<Dispatchers>,
     /// `None` while there is no reservation.
-    running: Option<Arc<Running>>,
+    run: Option<Arc<ServiceRun>>,
     held: BTreeMap<u64, Held>,
     mail: Arc<Mailboxes>,
     /// The dispatcher stays without reservations: some are to follow.
@@ -75,48 +74,15 @@ impl Held {
     }
 }
 
-/// budget / period, parts per million, rounded up.
-fn ppm(budget_ns: u64, period_ns: u64) -> u64 {
-    let ppm = (u128::from(budget_ns) * u128::from(ALL_PPM)).div_ceil(u128::from(period_ns.max(1)));
-    u64::try_from(ppm).unwrap_or(u64::MAX)
-}
-
 impl Domain {
     /// A CPU without reservations.
     pub fn new(cpu: u32, dispatchers: Arc<Dispatchers>, mail: Arc<Mailboxes>) -> Domain {
-        let (running, held) = (None, BTreeMap::new());
-        Domain { cpu, dispatchers, running, held, mail, expects: false, ended: false }
-    }
-
-    /// Sum of budget / period of all reservations, parts per million.
-    pub fn reserved_ppm(&mut self) -> u64 {
-        self.forget_ended();
-        self.held.values().map(Held::ppm).sum()
-    }
-
-    /// What the CPU has promised, as this user may see it.
-    pub fn status(&mut self, caller: &User, limit_ppm: u64) -> CpuStatus {
-        CpuStatus {
-            cpu: self.cpu,
-            reserved_ppm: self.reserved_ppm(),
-            own_ppm: self.of_user_ppm(caller.uid),
-            limit_ppm,
-        }
-    }
-
-    /// The reservations that this user may see.
-    pub fn list(&mut self, caller: &User) -> Vec<ReservationInfo> {
-        self.forget_ended();
-        let may_see = |held: &&Held| caller.is_root() || held.info.uid == caller.uid;
-        self.held.values().filter(may_see).map(|held| held.info.clone()).collect()
-    }
-
-    fn of_user_ppm(&self, uid: u32) -> u64 {
-        self.held.values().filter(|held| held.info.uid == uid).map(Held::ppm).sum()
+        let (run, held) = (None, BTreeMap::new());
+        Domain { cpu, dispatchers, run, held, mail, expects: false, ended: false }
     }
 
     /// Reserves for a process, or a thread, that was found to be the caller's, and waits for its
-    /// releases by the page, if there is one. `cpus`: where reservations are made.
+    /// releases by the page, if there is one.
     ///
     /// # Errors
     /// A value out of its range; more than `limit_ppm`; it does not fit; the process cannot be
@@ -126,7 +92,7 @@ impl Domain {
         (request, values, page): (&TaskRequest, &Values, Option<&SealedPage>),
         caller: &User,
         limit_ppm: u64,
-        cpus: &[u32],
+        layout: &DispatcherLayout,
         key: ReservationKey,
         target: (Identity, Option<Identity>),
     ) -> Result<ReservationInfo, ServiceError> {
@@ -136,10 +102,10 @@ impl Domain {
         self.check_cost(caller, values)?;
         let id = key.id;
         self.mail.register(id, key.lease, key.first_period);
-        let handle = match self.add(request, values, page, id, cpus) {
+        let handle = match self.add(request, values, page, id, layout) {
             Ok(handle) => handle,
             Err(refusal) => {
-                let refusal = self.explain(refusal, caller);
+                let refusal = self.explain(refusal, caller, values.group.as_deref(), layout);
                 self.end_if_empty();
                 return Err(refusal);
             }
@@ -152,6 +118,7 @@ impl Domain {
             tid: request.tid,
             cpu: self.cpu,
             role: values.role().map(str::to_owned),
+            group: values.group.clone(),
             period_ns: values.period_ns,
             budget_ns: values.budget_ns,
             deadline_ns: values.deadline_ns.unwrap_or(values.period_ns),
@@ -165,75 +132,21 @@ impl Domain {
         Ok(info)
     }
 
-    /// What a reservation costs the dispatcher, whatever its share.
-    fn check_cost(&self, caller: &User, values: &Values) -> Result<(), ServiceError> {
-        let own = self.held.values().filter(|held| held.info.uid == caller.uid).count();
-        if caller.is_root() {
-            return Ok(());
-        }
-        if own >= PER_USER {
-            return Err(ServiceError::NotPermitted {
-                cause: format!("user {} has {own} reservations on CPU {}", caller.uid, self.cpu),
-                help: "release one, or use another CPU".to_owned(),
-            });
-        }
-        if values.are_of_the_configuration() {
-            return Ok(());
-        }
-        check_least_budget(caller, values.budget_ns)
-    }
-
-    fn check_limit(
-        &self,
-        caller: &User,
-        limit_ppm: u64,
-        ppm: u64,
-        others_ppm: u64,
-    ) -> Result<(), ServiceError> {
-        if caller.is_root() || others_ppm.saturating_add(ppm) <= limit_ppm {
-            return Ok(());
-        }
-        let cause = match limit_ppm {
-            0 => format!("user {} may reserve nothing on CPU {}", caller.uid, self.cpu),
-            _ => format!(
-                "user {} may reserve {} of CPU {}, has {} and requests {} more",
-                caller.uid,
-                Ppm(limit_ppm),
-                self.cpu,
-                Ppm(others_ppm),
-                Ppm(ppm)
-            ),
-        };
-        let help = "ask the administrator for a larger share (docs/service.md)".to_owned();
-        Err(ServiceError::NotPermitted { cause, help })
-    }
-
-    /// The refusal as the caller may see it: admission names the tasks of all users.
-    fn explain(&mut self, refusal: Diagnostic, caller: &User) -> ServiceError {
-        let own = caller.is_root() || self.held.values().all(|held| held.info.uid == caller.uid);
-        if refusal.kind != Kind::NotAdmitted || own {
-            return refusal.into();
-        }
-        let (cpu, reserved) = (self.cpu, Ppm(self.reserved_ppm()));
-        let cause = format!("CPU {cpu} cannot promise this beside the {reserved} that it has");
-        let help = "lower the budget, lengthen the period, or use another CPU".to_owned();
-        ServiceError::NotAdmitted { cause, help }
-    }
-
     fn add(
         &mut self,
         request: &TaskRequest,
         values: &Values,
         page: Option<&SealedPage>,
         id: u64,
-        cpus: &[u32],
+        layout: &DispatcherLayout,
     ) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
         if self.ended {
             return Err(Diagnostic::machine("the service ends", "try again in a moment"));
         }
-        let running = self.dispatcher(cpus)?;
+        let run = self.dispatcher(layout)?;
         let ns = Duration::from_nanos;
-        let mut task = running
+        let mut task = run
+            .running
             .task(task_name(&request.name, id))
             .cpu(self.cpu)
             .period(ns(values.period_ns))
@@ -243,6 +156,10 @@ impl Domain {
         if let Some(deadline) = values.deadline_ns {
             task = task.deadline(ns(deadline));
         }
+        if let Some(group) = &values.group {
+            self.check_group(group, &run)?;
+            task = task.group(group);
+        }
         match (request.tid, page) {
             (Some(tid), Some(page)) => task.thread_with_page((request.pid, tid), page),
             (Some(tid), None) => task.thread_of(request.pid, tid),
@@ -251,10 +168,10 @@ impl Domain {
     }
 
     /// The dispatcher, started if there is none.
-    fn dispatcher(&mut self, cpus: &[u32]) -> Result<Arc<Running>, Diagnostic> {
-        match &self.running {
-            Some(running) => Ok(running.clone()),
-            None => Ok(self.running.insert(self.dispatchers.of_cpu(self.cpu, cpus)?).clone()),
+    fn dispatcher(&mut self, layout: &DispatcherLayout) -> Result<Arc<ServiceRun>, Diagnostic> {
+        match &self.run {
+            Some(run) => Ok(run.clone()),
+            None => Ok(self.run.insert(self.dispatchers.of_cpu(self.cpu, layout)?).clone()),
         }
     }
 
@@ -262,9 +179,9 @@ impl Domain {
     ///
     /// # Errors
     /// The machine does not permit it.
-    pub fn expect(&mut self, cpus: &[u32]) -> Result<(), Diagnostic> {
+    pub fn expect(&mut self, layout: &DispatcherLayout) -> Result<(), Diagnostic> {
         self.expects = true;
-        self.dispatcher(cpus).map(drop)
+        self.dispatcher(layout).map(drop)
     }
 
     /// They have followed.
@@ -283,6 +200,7 @@ impl Domain {
         change: &ReservationChange,
         caller: &User,
         limit_ppm: u64,
+        layout: &DispatcherLayout,
     ) -> Result<(), ServiceError> {
         self.forget_ended();
         let held = self.held.get(&id).ok_or_else(|| unknown(id))?;
@@ -294,8 +212,8 @@ impl Domain {
         let budget = change.budget.unwrap_or(held.info.budget_ns);
         self.check_limit(caller, limit_ppm, ppm(budget, period), others)?;
         check_least_budget(caller, budget)?;
-        let changed = held.handle.change(&change.into());
-        changed.map_err(|refusal| self.explain(refusal, caller))?;
+        let (changed, group) = (held.handle.change(&change.into()), held.info.group.clone());
+        changed.map_err(|refusal| self.explain(refusal, caller, group.as_deref(), layout))?;
         if let Some(held) = self.held.get_mut(&id) {
             let info = &mut held.info;
             (info.period_ns, info.budget_ns, info.deadline_ns) = (period, budget, deadline);
@@ -384,7 +302,7 @@ impl Domain {
         while held.iter().any(|held| !held.handle.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
             // A request has the run look at once for what has ended.
-            let _ = self.running.as_ref().map(|running| running.alive());
+            let _ = self.run.as_ref().map(|run| run.running.alive());
         }
     }
 
@@ -405,18 +323,8 @@ impl Domain {
         if !self.held.is_empty() || self.expects {
             return;
         }
-        self.running.take().into_iter().for_each(|running| self.dispatchers.give_back(running));
+        self.run.take().into_iter().for_each(|run| self.dispatchers.give_back(run));
     }
-}
-
-fn check_least_budget(caller: &User, budget_ns: u64) -> Result<(), ServiceError> {
-    if caller.is_root() || budget_ns >= LEAST_BUDGET_NS {
-        return Ok(());
-    }
-    Err(ServiceError::NotPermitted {
-        cause: "a program of an ordinary user has a budget of at least 1 ms".to_owned(),
-        help: "lengthen the budget, and the period with it".to_owned(),
-    })
 }
 
 /// A reservation that the caller does not have.

@@ -18,6 +18,7 @@
 mod access;
 mod allowance;
 mod clients;
+mod config_value;
 mod connection;
 mod dispatchers;
 mod domain;
@@ -26,7 +27,9 @@ mod listen;
 mod mailbox;
 mod owner;
 mod reservations;
+mod scheduling_groups;
 mod serve;
+mod share;
 mod thread_budget;
 mod user;
 mod values;

@@ -19,7 +19,7 @@ use punctual_service::{
 use punctual_wait_page::{NewPage, SealedPage};
 
 use crate::access::AccessRules;
-use crate::dispatchers::Dispatchers;
+use crate::dispatchers::{DispatcherLayout, Dispatchers};
 use crate::domain::{unknown, Domain, ReservationKey};
 use crate::mailbox::Mailboxes;
 use crate::owner::{check_owner, invalid};
@@ -115,8 +115,15 @@ impl Reservations {
     }
 
     fn cpus(&self) -> Vec<u32> {
+        self.layout().cpus
+    }
+
+    fn layout(&self) -> DispatcherLayout {
         let access = self.access.read().unwrap_or_else(PoisonError::into_inner);
-        self.domains.keys().copied().filter(|&cpu| access.has_cpu(cpu)).collect()
+        let cpus: Vec<u32> =
+            self.domains.keys().copied().filter(|&cpu| access.has_cpu(cpu)).collect();
+        let groups = access.groups().iter().filter(|group| cpus.contains(&group.cpu));
+        DispatcherLayout { groups: groups.cloned().collect(), cpus }
     }
 
     /// The lease of a new connection.
@@ -127,16 +134,18 @@ impl Reservations {
     /// What the CPUs have promised.
     pub fn status(&self, caller: &User) -> StatusReply {
         let mut cpus: Vec<CpuStatus> = Vec::new();
-        let mut reservations = Vec::new();
-        for cpu in self.cpus() {
+        let (mut groups, mut reservations) = (Vec::new(), Vec::new());
+        let layout = self.layout();
+        for &cpu in &layout.cpus {
             let limit_ppm = self.limit_ppm(caller, cpu);
             if let Some(mut domain) = self.domain(cpu) {
-                cpus.push(domain.status(caller, limit_ppm));
+                cpus.push(domain.status(caller, limit_ppm, &layout));
+                groups.extend(domain.list_groups(&layout));
                 reservations.extend(domain.list(caller));
             }
         }
         let (version, host) = (env!("CARGO_PKG_VERSION").to_owned(), self.host().to_owned());
-        StatusReply { version, host, cpus, reservations }
+        StatusReply { version, host, cpus, groups, reservations }
     }
 
     fn needs_polkit(&self, caller: &User) -> bool {
@@ -229,7 +238,7 @@ impl Reservations {
             None => Values::of_request(request)?,
             Some(role) => {
                 let is_named = access.names_role(caller, role);
-                Values::of_role(role, is_named, request, access.folders())?
+                Values::of_role(role, is_named, request, (access.folders(), access.groups()))?
             }
         };
         access.check_role(caller, role).map(|()| values)
@@ -272,10 +281,10 @@ impl Reservations {
         target: (Identity, Option<Identity>),
     ) -> Result<ReservationInfo, ServiceError> {
         let Lease { number, caller, .. } = lease;
-        let permitted = self.cpus();
+        let layout = self.layout();
         // A run inside the kernel that has ended makes room for another one with its last CPU.
-        permitted.iter().filter_map(|cpu| self.domain(*cpu)).for_each(|mut d| d.forget_ended());
-        let mut cpus = permitted.clone();
+        layout.cpus.iter().filter_map(|cpu| self.domain(*cpu)).for_each(|mut d| d.forget_ended());
+        let mut cpus = layout.cpus.clone();
         match what.1.cpu {
             Some(cpu) if cpus.contains(&cpu) => cpus = vec![cpu],
             Some(cpu) => {
@@ -283,7 +292,7 @@ impl Reservations {
                 return Err(invalid(format!("no reservations are made on CPU {cpu}"), help));
             }
             None => {
-                let reserved = |cpu: &u32| self.domain(*cpu).map(|mut d| d.reserved_ppm());
+                let reserved = |cpu: &u32| self.domain(*cpu).map(|mut d| d.reserved_ppm(&layout));
                 cpus.sort_by_cached_key(|cpu| {
                     (self.limit_ppm(caller, *cpu) == 0, reserved(cpu), std::cmp::Reverse(*cpu))
                 });
@@ -295,7 +304,7 @@ impl Reservations {
             let id = self.ids.fetch_add(1, Relaxed);
             let key = ReservationKey { id, lease: *number, first_period: 0 };
             let limit_ppm = self.limit_ppm(caller, cpu);
-            match domain.reserve(what, caller, limit_ppm, &permitted, key, target) {
+            match domain.reserve(what, caller, limit_ppm, &layout, key, target) {
                 Ok(info) => return Ok(info),
                 Err(refusal) => _ = refused.get_or_insert(refusal),
             }

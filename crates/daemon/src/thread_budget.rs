@@ -1,8 +1,9 @@
 //! The reservation of a thread that asks for a real-time priority by the interface of RealtimeKit.
 
-use punctual_taskset::{fmt_ns, parse_duration};
+use punctual_taskset::fmt_ns;
 use serde::Deserialize;
 
+use crate::config_value::duration;
 use crate::domain::LEAST_BUDGET_NS;
 
 /// What each such thread gets.
@@ -36,8 +37,11 @@ impl ThreadBudget {
     /// What is wrong: no duration, a budget below that of ordinary users or above the period.
     pub(crate) fn of(keys: &ThreadBudgetKeys) -> Result<ThreadBudget, String> {
         let default = ThreadBudget::default();
-        let period_ns = duration("period", keys.period.as_deref(), default.period_ns)?;
-        let budget_ns = duration("budget", keys.budget.as_deref(), default.budget_ns)?;
+        let given = |key, text: &Option<String>, default| {
+            text.as_deref().map_or(Ok(default), |text| duration(key, text))
+        };
+        let period_ns = given("period", &keys.period, default.period_ns)?;
+        let budget_ns = given("budget", &keys.budget, default.budget_ns)?;
         let (period, budget) = (fmt_ns(period_ns), fmt_ns(budget_ns));
         if budget_ns < LEAST_BUDGET_NS {
             return Err(format!("budget {budget} is less than {}", fmt_ns(LEAST_BUDGET_NS)));
@@ -47,8 +51,4 @@ impl ThreadBudget {
         }
         Ok(ThreadBudget { period_ns, budget_ns })
     }
-}
-
-fn duration(key: &str, text: Option<&str>, default: u64) -> Result<u64, String> {
-    text.map_or(Ok(default), |text| parse_duration(text).map_err(|e| format!("{key}: {e}")))
 }

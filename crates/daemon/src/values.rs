@@ -5,6 +5,7 @@ use punctual_taskset::{Overrun, Role, RoleFolders};
 use serde::{Deserialize, Serialize};
 
 use crate::owner::invalid;
+use crate::scheduling_groups::ServiceGroup;
 
 /// The policy of the service's dispatchers.
 const POLICY: &str = "edf";
@@ -22,6 +23,8 @@ pub struct Values {
     pub overrun: Overrun,
     /// The CPU, if it has to be a certain one.
     pub cpu: Option<u32>,
+    /// The scheduling group in which the reservation competes.
+    pub group: Option<String>,
     /// Who has chosen them.
     pub origin: Origin,
 }
@@ -54,6 +57,7 @@ impl Values {
             deadline_ns: request.deadline_ns,
             overrun: overrun(request.overrun.as_deref())?,
             cpu: request.cpu,
+            group: None,
             origin: Origin::Client,
         })
     }
@@ -70,12 +74,12 @@ impl Values {
     ///
     /// # Errors
     /// The request has values beside the role; there is no such role; its file is wrong; the
-    /// service cannot schedule it.
+    /// service cannot schedule it, or has no such group.
     pub fn of_role(
         name: &str,
         is_named: bool,
         request: &TaskRequest,
-        folders: &RoleFolders,
+        (folders, groups): (&RoleFolders, &[ServiceGroup]),
     ) -> Result<Values, ServiceError> {
         let own = [request.period_ns, request.budget_ns, request.deadline_ns];
         if own.iter().any(Option::is_some) || request.overrun.is_some() {
@@ -83,7 +87,7 @@ impl Values {
             let help = "leave out period_ns, budget_ns, deadline_ns and overrun, or the role";
             return Err(invalid(cause, help));
         }
-        let Role { period, budget, deadline, overrun, cpu, policy, .. } =
+        let Role { period, budget, deadline, overrun, cpu, policy, group, .. } =
             folders.look_up(name)?.role.map_err(|error| ServiceError::MachineRefused {
                 cause: match error.place() {
                     Some(place) => format!("{place}: {}", error.cause),
@@ -91,7 +95,12 @@ impl Values {
                 },
                 help: error.help,
             })?;
-        if let Some(policy) = policy.filter(|policy| policy != POLICY) {
+        let cpu = match &group {
+            Some(group) => Some(cpu_of_group((name, group), request.cpu.or(cpu), groups)?),
+            None => request.cpu.or(cpu),
+        };
+        // Of a group, the policy is its own.
+        if let (Some(policy), None) = (policy.filter(|policy| policy != POLICY), &group) {
             let cause = format!(
                 "the role {name:?} has the policy {policy}, and the service schedules by {POLICY}"
             );
@@ -102,7 +111,8 @@ impl Values {
             budget_ns: budget,
             deadline_ns: deadline,
             overrun: overrun.unwrap_or_default(),
-            cpu: request.cpu.or(cpu),
+            cpu,
+            group,
             origin: Origin::Role { name: name.to_owned(), is_named },
         })
     }
@@ -118,6 +128,27 @@ impl Values {
     /// Whether the administrator has chosen them.
     pub fn are_of_the_configuration(&self) -> bool {
         matches!(self.origin, Origin::Role { is_named: true, .. } | Origin::Interface)
+    }
+}
+
+/// The CPU of the group that a role names, if that is none other than the one asked for.
+fn cpu_of_group(
+    (role, name): (&str, &str),
+    wanted: Option<u32>,
+    groups: &[ServiceGroup],
+) -> Result<u32, ServiceError> {
+    let Some(group) = groups.iter().find(|group| group.name == name) else {
+        return Err(ServiceError::MachineRefused {
+            cause: format!("the role {role:?} is of the group {name:?}, which the service lacks"),
+            help: "add it as a [[scheduling_group]] to the configuration (docs/service.md)".into(),
+        });
+    };
+    match wanted {
+        Some(cpu) if cpu != group.cpu => Err(invalid(
+            format!("the role {role:?} is of the group {name:?}, which is on CPU {}", group.cpu),
+            "leave the CPU out",
+        )),
+        _ => Ok(group.cpu),
     }
 }
 

@@ -17,8 +17,8 @@ pub use error::ServiceError;
 pub use event::{EventsReply, PeriodReport, TaskEvent};
 pub use punctual_wait_page::{ClientPage, PageRelease};
 pub use request::{
-    CpuStatus, PageReply, ReservationChange, ReservationInfo, ReserveReply, StatusReply,
-    TaskRequest,
+    CpuStatus, GroupStatus, PageReply, ReservationChange, ReservationInfo, ReserveReply,
+    StatusReply, TaskRequest,
 };
 pub use reserved_thread::ReservedThread;
 
@@ -113,6 +113,7 @@ mod tests {
         agrees::<TaskRequest>("type TaskRequest (");
         agrees::<ReservationInfo>("type ReservationInfo (");
         agrees::<CpuStatus>("type CpuStatus (");
+        agrees::<GroupStatus>("type GroupStatus (");
         agrees::<PeriodReport>("type PeriodReport (");
         agrees::<TaskEvent>("type TaskEvent (");
         agrees::<ReserveReply>("method Reserve(tasks: []TaskRequest) -> (");

@@ -111,6 +111,9 @@ pub struct ReservationInfo {
     /// The role whose values it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// The scheduling group in which it competes; none: with the groups themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
     /// Time between releases, ns.
     pub period_ns: u64,
     /// Execution time in each period, ns.
@@ -138,12 +141,31 @@ pub struct PageReply {
 pub struct CpuStatus {
     /// The CPU.
     pub cpu: u32,
-    /// Sum of budget / period over all reservations, of all users, parts per million.
+    /// Sum of budget / period over all scheduling groups and all reservations outside of them, of
+    /// all users, parts per million.
     pub reserved_ppm: u64,
     /// The same of the caller's user.
     pub own_ppm: u64,
     /// What the caller's user may have at most, parts per million; 0: nothing.
     pub limit_ppm: u64,
+}
+
+/// A scheduling group of the service's configuration, or of the dispatcher of its CPU, as long as
+/// that has reservations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GroupStatus {
+    /// By which roles name it.
+    pub name: String,
+    /// Its CPU.
+    pub cpu: u32,
+    /// Time between two replenishments of its budget, ns.
+    pub period_ns: u64,
+    /// Execution time of all its reservations together in each period, ns.
+    pub budget_ns: u64,
+    /// Which of its reservations executes: `edf`, `rm` or `dm`.
+    pub policy: String,
+    /// Sum of budget / period over its reservations, of all users, parts per million of the CPU.
+    pub reserved_ppm: u64,
 }
 
 /// The answer to `GetStatus`.
@@ -155,6 +177,8 @@ pub struct StatusReply {
     pub host: String,
     /// The CPUs on which reservations may be made.
     pub cpus: Vec<CpuStatus>,
+    /// The scheduling groups, in which reservations by roles compete.
+    pub groups: Vec<GroupStatus>,
     /// The reservations of the caller's user; of all users if root asks.
     pub reservations: Vec<ReservationInfo>,
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::duration::quote;
-use crate::format::{Cpu, PolicyName};
+use crate::format::{Cpu, Name, PolicyName};
 use crate::problems::{Problem, Problems};
 use crate::value::{ns, At, Positive, Span, Time, Whole, Word};
 use crate::{checks, error, explain, load, policy, syntax, Body, Overrun, Spin, TaskSet};
@@ -33,6 +33,8 @@ pub struct Role {
     pub cpu: Option<u32>,
     /// The policy of a program that runs by itself; `None`: `edf`.
     pub policy: Option<String>,
+    /// The scheduling group of the service in which its programs compete; `None`: none.
+    pub group: Option<String>,
 }
 
 /// A role's file, its keys in the order that errors list them in.
@@ -46,6 +48,7 @@ struct RoleKeys {
     overrun: Option<At<Word<Overrun>>>,
     cpu: Option<At<Cpu>>,
     policy: Option<At<PolicyName>>,
+    group: Option<At<Name>>,
 }
 
 impl Role {
@@ -92,6 +95,7 @@ impl Role {
             overrun: self.overrun.map(|overrun| Word(overrun).into()),
             cpu: self.cpu.map(|cpu| Whole(cpu.into()).into()),
             policy: self.policy.clone().map(|name| PolicyName(name).into()),
+            group: self.group.clone().map(|name| Name(name).into()),
         };
         // Every form of the format is one of TOML's.
         toml::to_string(&keys).unwrap_or_default()
@@ -138,6 +142,7 @@ fn check(name: &str, keys: &RoleKeys, text: &str) -> Result<Role, Problem> {
             problems.add(&named.span, || texts);
         }
     }
+    let group = checks::name_at("group", &keys.group, &mut problems);
     if problems.count() == 0 {
         let period = "add the time between its releases, such as period = \"20ms\"";
         let budget = "add the execution time it may use per period, such as budget = \"5ms\"";
@@ -157,6 +162,7 @@ fn check(name: &str, keys: &RoleKeys, text: &str) -> Result<Role, Problem> {
         overrun: keys.overrun.as_ref().map(|overrun| overrun.0),
         cpu: keys.cpu.as_ref().map(|cpu| cpu.unsigned()),
         policy: keys.policy.as_ref().map(|policy| policy.0.clone()),
+        group: group.map(|group| group.value),
     };
     if let (0, Some(named)) = (problems.count(), &keys.policy) {
         // A policy that needs more of a task than a role has.

@@ -6,7 +6,8 @@ use std::path::Path;
 use punctual_taskset::{Loaded, Overrides, Overrun, Role, RoleFolders};
 
 const AUDIO: &str = "description = \"renders sound\"\nperiod = \"10ms\"\nbudget = \"2ms\"\n\
-                     deadline = \"5ms\"\noverrun = \"skip\"\ncpu = 3\npolicy = \"dm\"\n";
+                     deadline = \"5ms\"\noverrun = \"skip\"\ncpu = 3\npolicy = \"dm\"\n\
+                     group = \"media\"\n";
 const SHORT: &str = "period = \"1ms\"\nbudget = \"100us\"\n";
 
 fn role(text: &str) -> Result<Role, String> {
@@ -38,11 +39,13 @@ fn a_role_has_what_its_file_says_and_is_written_so() {
         overrun: Some(Overrun::Skip),
         cpu: Some(3),
         policy: Some("dm".to_owned()),
+        group: Some("media".to_owned()),
     };
     assert_eq!(full, want);
     let short = role(SHORT).unwrap();
-    let rest = (&short.description[..], short.deadline, short.overrun, short.cpu, &short.policy);
-    assert_eq!(rest, ("", None, None, None, &None));
+    let rest = (&short.description[..], short.deadline, short.overrun, short.cpu);
+    assert_eq!(rest, ("", None, None, None));
+    assert_eq!((&short.policy, &short.group), (&None, &None));
     for one in [full, short] {
         assert_eq!(role(&one.to_toml()).unwrap(), one);
     }
@@ -74,6 +77,8 @@ fn a_wrong_file_has_one_error_with_place_cause_and_help() {
             "period = \"1ms\"\nbudget = \"1us\"\npolicy = \"wfq\"\n",
             "audio.toml:3:10: a role cannot have the policy \"wfq\"",
         ),
+        ("group = \"\"\n", "audio.toml:1:9: the name of a group is empty"),
+        ("group = 1\n", "audio.toml:1:9: group is a bare number, not a string"),
         ("description = \"a\\nb\"\n", "the description has unprintable characters"),
         ("[role]\n", "unknown key \"role\""),
         ("period = 1ms\n", "not valid TOML"),

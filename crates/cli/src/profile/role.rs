@@ -64,6 +64,7 @@ impl RoleFile {
             overrun: None,
             cpu,
             policy: Some(proposal.policy.clone()).filter(|policy| policy != "edf"),
+            group: None,
         };
         let content = format!("# {}\n{}", text::verdict(result), role.to_toml());
         temporary

@@ -43,6 +43,7 @@ mod service;
 mod service_attacks;
 mod service_by_role;
 mod service_changes;
+mod service_groups;
 mod service_pages;
 mod service_replacement;
 mod service_restart;

@@ -22,7 +22,7 @@ use crate::service_threads::{request, Program};
 use crate::victim::Victim;
 
 /// The version of the messages between the two processes.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const LIMIT: usize = 1 << 24;
 
 impl Service {
@@ -48,7 +48,7 @@ impl Service {
 }
 
 /// The next events of a reservation, until one is as wanted.
-fn events_until(
+pub fn events_until(
     client: &mut ServiceClient,
     id: u64,
     wanted: impl Fn(&TaskEvent) -> bool,
@@ -276,7 +276,8 @@ fn a_service_of_another_version_and_a_user_who_is_not_root_are_refused() {
     let id = service.reserve(&mut client, &[request(victim.pid(), None, 1_000_000)])[0];
     let refused = |refusal: Result<_, Diagnostic>| refusal.map(drop).expect_err("refused").cause;
     let cause = refused(service.client().hand_over(VERSION + 1, LIMIT));
-    assert!(cause.contains("hands over by version 2, not by version 3"), "{cause}");
+    let versions = format!("hands over by version {VERSION}, not by version {}", VERSION + 1);
+    assert!(cause.contains(&versions), "{cause}");
     let socket = service.socket.clone();
     let cause = as_user(move || {
         let client = ServiceClient::require(socket.as_ref()).expect("every user may connect");

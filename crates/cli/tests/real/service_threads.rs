@@ -65,7 +65,7 @@ impl Drop for Program {
 }
 
 /// The first `count` periods of a reservation from the third on.
-fn periods_of(client: &mut ServiceClient, id: u64, count: usize) -> Vec<PeriodReport> {
+pub fn periods_of(client: &mut ServiceClient, id: u64, count: usize) -> Vec<PeriodReport> {
     let mut periods = Vec::new();
     eventually("its periods are reported", || {
         let events = client.take_events().expect("it serves").events;

@@ -15,7 +15,7 @@ use crate::user::User;
 use crate::values::Origin;
 
 /// Version of these messages: of their types, of what is in them, and of their order.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 /// The most bytes of one: 2,048 events for each of a thousand connections.
 pub(crate) const LIMIT: usize = 1 << 30;

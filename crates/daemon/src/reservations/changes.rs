@@ -24,7 +24,10 @@ impl Reservations {
         access.check_role(&lease.caller, None)?;
         drop(access);
         let limit_ppm = self.limit_ppm(&lease.caller, cpu);
-        self.of_lease(lease, id, |domain| domain.change(id, change, &lease.caller, limit_ppm))
+        let layout = self.layout();
+        self.of_lease(lease, id, |domain| {
+            domain.change(id, change, &lease.caller, limit_ppm, &layout)
+        })
     }
 
     /// Suspends one reservation once more.

@@ -60,9 +60,9 @@ impl Reservations {
     /// # Errors
     /// The machine does not permit it.
     pub(crate) fn expect(&self, on: impl IntoIterator<Item = u32>) -> Result<(), Diagnostic> {
-        let cpus = self.cpus();
-        let mut domains = on.into_iter().filter(|cpu| cpus.contains(cpu));
-        domains.try_for_each(|cpu| self.domain(cpu).map_or(Ok(()), |mut d| d.expect(&cpus)))
+        let layout = self.layout();
+        let mut domains = on.into_iter().filter(|cpu| layout.cpus.contains(cpu));
+        domains.try_for_each(|cpu| self.domain(cpu).map_or(Ok(()), |mut d| d.expect(&layout)))
     }
 
     /// All have followed.
@@ -129,17 +129,17 @@ impl Reservations {
         if !passed.is_alive() {
             return Err(ended());
         }
-        let (caller, cpus) = (passed.user(), self.cpus());
-        let domain = self.domain(info.cpu).filter(|_| cpus.contains(&info.cpu));
+        let (caller, layout) = (passed.user(), self.layout());
+        let domain = self.domain(info.cpu).filter(|_| layout.cpus.contains(&info.cpu));
         let mut domain = domain.ok_or_else(|| {
             let cause = format!("no reservations are made on CPU {}", info.cpu);
-            invalid(cause, format!("use one of {cpus:?}"))
+            invalid(cause, format!("use one of {:?}", layout.cpus))
         })?;
         let (request, limit_ppm) = (passed.request(), self.limit_ppm(&caller, info.cpu));
         let values = self.passed_values(&caller, passed, &request)?;
         let key = ReservationKey { id: info.id, lease: *lease, first_period };
         let what = (&request, &values, None);
-        domain.reserve(what, &caller, limit_ppm, &cpus, key, (*process, *thread))?;
+        domain.reserve(what, &caller, limit_ppm, &layout, key, (*process, *thread))?;
         if let Err(refusal) = domain.suspend_passed(info.id, passed.suspensions) {
             domain.release(&[info.id]);
             return Err(refusal);
@@ -171,7 +171,7 @@ impl Reservations {
                 Origin::Role { name: name.clone(), is_named: access.names_role(caller, name) }
             }
         };
-        Ok(Values { origin, ..Values::of_request(request)? })
+        Ok(Values { origin, group: passed.info.group.clone(), ..Values::of_request(request)? })
     }
 
     /// The lease of a connection, or of another interface, that another process had.
