@@ -52,8 +52,6 @@ struct Held {
     target: (Identity, Option<Identity>),
     /// The thread waits by a page.
     has_page: bool,
-    /// How often it is suspended.
-    suspensions: u32,
     handle: TaskHandle<TaskEnd>,
 }
 
@@ -122,12 +120,11 @@ impl Domain {
             period_ns: values.period_ns,
             budget_ns: values.budget_ns,
             deadline_ns: values.deadline_ns.unwrap_or(values.period_ns),
+            suspensions: 0,
         };
         let (values, caller) = (values.clone(), caller.clone());
         let (info_of_it, has_page) = (info.clone(), page.is_some());
-        let suspensions = 0;
-        let held =
-            Held { info: info_of_it, values, key, caller, target, has_page, suspensions, handle };
+        let held = Held { info: info_of_it, values, key, caller, target, has_page, handle };
         self.held.insert(id, held);
         Ok(info)
     }
@@ -234,7 +231,7 @@ impl Domain {
             return Err(invalid(cause, "suspend it by a connection of another process"));
         }
         held.handle.suspend()?;
-        held.suspensions += 1;
+        held.info.suspensions += 1;
         Ok(())
     }
 
@@ -245,7 +242,7 @@ impl Domain {
     pub fn resume(&mut self, id: u64) -> Result<(), ServiceError> {
         let held = self.held.get_mut(&id).ok_or_else(|| unknown(id))?;
         held.handle.resume()?;
-        held.suspensions -= 1;
+        held.info.suspensions -= 1;
         Ok(())
     }
 
@@ -284,7 +281,6 @@ impl Domain {
             process: held.target.0,
             thread: held.target.1,
             has_page: held.has_page,
-            suspensions: held.suspensions,
         };
         self.held.values().map(pass).collect()
     }

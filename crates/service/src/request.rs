@@ -120,6 +120,8 @@ pub struct ReservationInfo {
     pub budget_ns: u64,
     /// Relative deadline, ns.
     pub deadline_ns: u64,
+    /// How often it is suspended and was not resumed.
+    pub suspensions: u32,
 }
 
 /// The answer to `Reserve`.

@@ -85,6 +85,8 @@ struct Reserved {
     budget_ns: u64,
     /// Relative deadline, ns.
     deadline_ns: u64,
+    /// How often it is suspended and was not resumed.
+    suspensions: u32,
 }
 
 impl From<CpuStatus> for CpuShare {
@@ -125,6 +127,7 @@ impl From<ReservationInfo> for Reserved {
             period_ns: r.period_ns,
             budget_ns: r.budget_ns,
             deadline_ns: r.deadline_ns,
+            suspensions: r.suspensions,
         }
     }
 }
@@ -191,8 +194,9 @@ fn text_of_reservations(reservations: &[ReservationInfo]) -> String {
         let process = r.tid.map_or(r.pid.to_string(), |tid| format!("{}/{tid}", r.pid));
         let of: Vec<&str> = r.role.iter().chain(&r.group).map(String::as_str).collect();
         let of = if of.is_empty() { String::new() } else { format!(" ({})", of.join(", ")) };
+        let suspended = if r.suspensions > 0 { ", suspended" } else { "" };
         text += &format!(
-            "{:>5} {:>4} {:>7} {:>16} {:>11} {:>11}  {}{of}\n",
+            "{:>5} {:>4} {:>7} {:>16} {:>11} {:>11}  {}{of}{suspended}\n",
             r.id,
             r.cpu,
             r.uid,

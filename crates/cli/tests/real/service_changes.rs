@@ -58,3 +58,28 @@ fn a_reservation_has_other_values_from_its_next_release_on() {
     drop(client);
     service.end(cpu.0);
 }
+
+#[test]
+fn the_status_says_how_often_a_reservation_is_suspended() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let service = Service::start(cpu.0);
+    let (victim, mut client) = (Victim::start(), service.client());
+    let request = TaskRequest::new("victim", victim.pid(), 20_000_000, 2_000_000);
+    let id = service.reserve(&mut client, &[request])[0];
+    let shown = |client: &mut ServiceClient| {
+        let status = service.as_root(&["serve", "--status"]).end();
+        let is_marked = status.assert_code(0).out.contains("victim, suspended");
+        (client.status().expect("it serves").reservations[0].suspensions, is_marked)
+    };
+    assert_eq!(shown(&mut client), (0, false));
+    for count in 1..=2 {
+        client.suspend(id).expect("it is a process");
+        assert_eq!(shown(&mut client), (count, true));
+    }
+    for count in [1, 0] {
+        client.resume(id).expect("it is suspended");
+        assert_eq!(shown(&mut client), (count, count > 0));
+    }
+    drop(client);
+    service.end(cpu.0);
+}

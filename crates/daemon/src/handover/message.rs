@@ -66,8 +66,6 @@ pub(crate) struct PassedReservation {
     pub thread: Option<Identity>,
     /// The thread waits by a page.
     pub has_page: bool,
-    /// How often it is suspended.
-    pub suspensions: u32,
 }
 
 /// Sent by the new process.

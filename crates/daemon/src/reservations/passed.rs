@@ -140,7 +140,7 @@ impl Reservations {
         let key = ReservationKey { id: info.id, lease: *lease, first_period };
         let what = (&request, &values, None);
         domain.reserve(what, &caller, limit_ppm, &layout, key, (*process, *thread))?;
-        if let Err(refusal) = domain.suspend_passed(info.id, passed.suspensions) {
+        if let Err(refusal) = domain.suspend_passed(info.id, info.suspensions) {
             domain.release(&[info.id]);
             return Err(refusal);
         }
