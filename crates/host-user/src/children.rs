@@ -77,10 +77,7 @@ impl Child {
             How::Thread(thread) => return thread.give_back(),
             How::Started(..) => return Vec::new(),
         };
-        let mut problems = Vec::new();
-        for process in adopted {
-            problems.extend(process.give_back(&program.park).problems);
-        }
+        let mut problems = Adopted::give_back(&adopted, &program.park).problems;
         if problems.is_empty() {
             problems.extend(program.park.remove().err().map(|e| e.cause));
         }

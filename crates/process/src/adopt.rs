@@ -4,7 +4,7 @@ use crate::journal::{self, Entry, Journal, ProcessRecord, ThreadRecord};
 use crate::park::Park;
 use crate::privilege;
 use crate::proc::{self, Identity, Stat};
-use crate::restore::{empty_adopted_group, RestoreReport};
+use crate::restore::{empty_adopted_group, record_for, RestoreReport};
 use crate::threads_back;
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::cgroup::Hierarchy;
@@ -212,39 +212,45 @@ impl Adopted {
         !self.id.is_alive()
     }
 
-    /// Gives it, and its children in the same `park`, back what they came with, and lets them go
-    /// on. The park can be removed afterwards. Not real-time safe.
-    pub fn give_back(self, park: &Park) -> RestoreReport {
-        let mut report =
-            RestoreReport { owner: self.journal.owner().pid, ..RestoreReport::default() };
+    /// Gives the processes of one task, and their later children in the same `park`, back what they
+    /// came with, and lets them go on. The park can be removed afterwards. Not real-time safe.
+    pub fn give_back(all: &[Adopted], park: &Park) -> RestoreReport {
+        let mut report = RestoreReport::default();
+        let Some(first) = all.first() else { return report };
+        report.owner = first.journal.owner().pid;
+        // One of them may be the child of another: each has its own record.
+        let records: Vec<ProcessRecord> = all.iter().map(|a| a.record.clone()).collect();
         match park {
-            Park::Freezer(c) => {
-                empty_adopted_group(c.path(), std::slice::from_ref(&self.record), &mut report)
-            }
+            Park::Freezer(c) => empty_adopted_group(c.path(), &records, &mut report),
             Park::Stop(s) => {
                 let _ = s.rescan();
                 for id in s.procs().into_iter().filter_map(Identity::of) {
-                    report.threads +=
-                        threads_back::give_back(id.pid, Some(&self.record), &mut report.problems);
-                    report.given_back += 1;
-                    let signal = if self.record.stopped && id == self.id {
-                        libc::SIGSTOP
-                    } else {
-                        libc::SIGCONT
-                    };
-                    if id.open().is_some_and(|fd| pidfd::send(&fd, signal).is_ok())
-                        && signal == libc::SIGCONT
-                    {
-                        report.continued += 1;
-                    }
-                    let _ = self.journal.write(&Entry::GivenBack { id });
+                    first.continue_restored(id, &records, &mut report);
                 }
             }
         }
         if report.is_complete() {
-            self.forget();
+            all.iter().for_each(Adopted::forget);
         }
         report
+    }
+
+    /// Restores a process that is parked by stop signals.
+    fn continue_restored(
+        &self,
+        id: Identity,
+        records: &[ProcessRecord],
+        report: &mut RestoreReport,
+    ) {
+        let record = record_for(id.pid, &PathBuf::new(), records);
+        report.threads += threads_back::give_back(id.pid, record, &mut report.problems);
+        report.given_back += 1;
+        let was_stopped = record.is_some_and(|r| r.stopped && r.id == id);
+        let signal = if was_stopped { libc::SIGSTOP } else { libc::SIGCONT };
+        if id.open().is_some_and(|fd| pidfd::send(&fd, signal).is_ok()) && !was_stopped {
+            report.continued += 1;
+        }
+        let _ = self.journal.write(&Entry::GivenBack { id });
     }
 
     fn forget(&self) {

@@ -260,7 +260,11 @@ pub(crate) fn empty_adopted_group(
 }
 
 /// Its own record, else that of its nearest recorded ancestor, else the first of its group.
-fn record_for<'a>(pid: i32, dir: &Path, records: &'a [ProcessRecord]) -> Option<&'a ProcessRecord> {
+pub(crate) fn record_for<'a>(
+    pid: i32,
+    dir: &Path,
+    records: &'a [ProcessRecord],
+) -> Option<&'a ProcessRecord> {
     let mut at = pid;
     for _ in 0..100 {
         let Some(stat) = proc::Stat::of(at) else { break };

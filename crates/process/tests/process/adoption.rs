@@ -28,7 +28,7 @@ fn adopted_process_comes_back(freezer: bool) {
         assert_eq!(attributes(victim.pid()).map(|a| (a.0, a.1)), Some((policy(freezer), 30)));
     }
     park.park().unwrap();
-    let report = adopted.give_back(&park);
+    let report = Adopted::give_back(&[adopted], &park);
     assert!(report.is_complete() && report.given_back >= 1 && report.threads >= 4, "{report:?}");
     park.remove().unwrap();
     assert_eq!(Snapshot::of(victim.pid()), before);
