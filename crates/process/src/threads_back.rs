@@ -1,11 +1,13 @@
 //! Giving the threads of an adopted process, or one thread of another, their attributes back.
 //!
 //! A process that runs meanwhile may start threads, which inherit what we have not yet taken back;
-//! so its threads are gone through until one whole pass finds nothing to change.
+//! so its threads are gone through until one whole pass finds nothing to change. A thread is
+//! restored once: what it chooses afterwards, all the time perhaps, is its own.
 
 use crate::journal::{AdoptedThreadRecord, ProcessRecord, ThreadRecord};
 use crate::proc::{self, Stat};
 use punctual_sys::sched;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// How often the threads of one process are gone through at most.
@@ -18,16 +20,19 @@ pub(crate) fn give_back(
     record: Option<&ProcessRecord>,
     problems: &mut Vec<String>,
 ) -> usize {
-    let mut changed = Vec::new();
+    let mut changed = HashSet::new();
     for pass in 0..PASSES {
         let mut quiet = true;
         let mut failed = None;
         for tid in proc::threads_of(pid) {
+            if changed.contains(&tid) {
+                continue;
+            }
             match one(pid, tid, record) {
                 Ok(false) => {}
                 Ok(true) => {
                     quiet = false;
-                    changed.push(tid);
+                    changed.insert(tid);
                 }
                 Err(e) if e.raw_os_error() == Some(libc::ESRCH) => {}
                 Err(e) => failed = Some((tid, e)),
@@ -51,8 +56,6 @@ pub(crate) fn give_back(
             std::thread::sleep(Duration::from_millis(1));
         }
     }
-    changed.sort_unstable();
-    changed.dedup();
     changed.len()
 }
 
