@@ -233,6 +233,7 @@ impl Host {
         let journal = self.journal()?;
         let park = Park::for_command(&journal, self.base.as_ref(), &spec.name)?;
         let cpu = self.engines[engine].cpu;
+        park.bind(cpu);
         let command = CommandSpec { level: sched::LOWEST, hold: Hold::Parked, ..command.on(cpu) };
         let spawned = process::spawn(&journal, command, &park)?;
         let pid = spawned.id().pid;
@@ -263,6 +264,7 @@ impl Host {
                 ))
             }
         };
+        park.bind(cpu);
         let mut adopted = vec![process::adopt(&journal, pid, &park)?];
         for child in process::descendants(&[pid]).into_iter().filter(|&c| c != pid) {
             // One that ended meanwhile, or that we may not have, stays what it was.

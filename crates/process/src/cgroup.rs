@@ -6,6 +6,7 @@
 //! the owner, so that `clean` can find out whether the owner of a group without a journal lives.
 //! Threads of a process cannot be in different domain groups, so only whole processes are moved.
 
+use crate::cpuset;
 use crate::journal::{Entry, Journal, Purpose};
 use crate::proc;
 use punctual_diagnostic::Diagnostic;
@@ -47,8 +48,10 @@ impl CgroupBase {
                     "mount cgroup v2 in this namespace",
                 )
             })?;
-        let dir = own.join(format!("punctual-{}", journal.id()));
+        let parent = cpuset::parent_of_groups(own, &mount.point);
+        let dir = parent.join(format!("punctual-{}", journal.id()));
         make(journal, &dir, Purpose::Base)?;
+        cpuset::offer(&dir);
         Ok(Self { dir, mount, journal: journal.clone() })
     }
 
@@ -189,6 +192,12 @@ impl Cgroup {
     /// Its directory.
     pub fn path(&self) -> &Path {
         &self.dir
+    }
+
+    /// Has the kernel keep all its threads on one CPU; `false` where cgroups have no cpusets here.
+    /// Not real-time safe.
+    pub(crate) fn bind(&self, cpu: u32) -> bool {
+        cpuset::bind(&self.dir, cpu)
     }
 
     /// Freezes every process in it. Real-time safe: one pwrite. Returns at once; each thread stops

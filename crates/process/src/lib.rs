@@ -26,6 +26,7 @@ mod child;
 mod clean;
 mod command_spec;
 mod commands;
+mod cpuset;
 mod demote;
 mod enforcement;
 mod exec;

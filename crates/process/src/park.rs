@@ -63,6 +63,16 @@ impl Park {
         Ok(Self::Freezer(base.confining_group(name)?))
     }
 
+    /// Before any process joins: has the kernel keep the task's threads on `cpu`, whatever affinity
+    /// they choose. `false` where there is no cgroup with a cpuset: then only their affinity keeps
+    /// them there ([`Threads`](crate::Threads)). Not real-time safe.
+    pub fn bind(&self, cpu: u32) -> bool {
+        match self {
+            Self::Freezer(c) => c.bind(cpu),
+            Self::Stop(_) => false,
+        }
+    }
+
     /// What its threads inherit: a new process is in the cgroup of its parent at once, but no stop
     /// signal reaches it before the housekeeper has found it.
     pub(crate) fn children(&self) -> Children {

@@ -9,6 +9,7 @@
 //! guardian shares its owner's open file and so inherits its turn.
 
 use crate::cgroup;
+use crate::cpuset;
 use crate::demote::{self, Dying};
 use crate::journal::{Contents, Journal, ProcessRecord, Purpose};
 use crate::proc::{self, Identity};
@@ -226,6 +227,7 @@ pub(crate) fn empty_adopted_group(
     }
     // Frozen processes create no new threads.
     cgroup::set_frozen(dir, true);
+    cpuset::release(dir);
     let mut moved: Vec<(i32, Option<&ProcessRecord>)> = Vec::new();
     for _ in 0..50 {
         let pids = cgroup::list(dir, "cgroup.procs");
@@ -234,12 +236,11 @@ pub(crate) fn empty_adopted_group(
         }
         for pid in pids {
             let record = record_for(pid, dir, records);
-            let mut problems = Vec::new();
-            report.threads += threads_back::give_back(pid, record, &mut problems);
+            // What its cpuset here refuses may be permitted at home: the second time counts.
+            report.threads += threads_back::give_back(pid, record, &mut Vec::new());
             if move_home(pid, record, dir).is_ok() {
                 moved.push((pid, record));
                 report.given_back += 1;
-                report.problems.append(&mut problems);
             }
         }
     }
@@ -299,7 +300,13 @@ fn outside(dir: &Path) -> PathBuf {
     let of_ours =
         |d: &&Path| d.file_name().is_some_and(|n| n.to_string_lossy().starts_with("punctual-"));
     let ours = dir.ancestors().find(of_ours).unwrap_or(dir);
-    ours.parent().unwrap_or(dir).to_owned()
+    let parent = ours.parent().unwrap_or(dir);
+    // Where our groups are beside the service's own, their parent takes no processes.
+    let beside = parent.join(cpuset::SUBGROUP);
+    match beside.is_dir() {
+        true => beside,
+        false => parent.to_owned(),
+    }
 }
 
 /// Adopted processes that are in no Punctual cgroup: parked by stop signals, or written down and

@@ -4,6 +4,8 @@
 //! itself after a minute, should a test fail to end it.
 
 // By their paths, since the tests of the kernel host have this file by its path, too.
+#[path = "affinity_roles.rs"]
+mod affinity_roles;
 #[path = "forking_roles.rs"]
 mod forking_roles;
 #[path = "library_roles.rs"]
@@ -93,6 +95,8 @@ extern "C" fn play() {
         "round" => locking_roles::round(arg(0), std::array::from_fn(number)),
         "chain" => locking_roles::chain(arg(0), number(0) as usize, number(1), number(2)),
         "die-with-lock" => locking_roles::die_with_lock(arg(0), number(0), number(1)),
+        "wander" => affinity_roles::wander(arg(0)),
+        "choose-cpus" => affinity_roles::choose_cpus(arg(0)),
         "scattered" => profile_roles::scattered(number(0)),
         _ => std::process::exit(99),
     }

@@ -13,6 +13,7 @@ mod busy_threads;
 mod cgroup_roles;
 mod cgroup_work;
 mod costs;
+mod cpusets;
 mod determinism;
 mod explained;
 mod freezer_lock;
