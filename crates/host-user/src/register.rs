@@ -265,17 +265,8 @@ impl Host {
             }
         };
         park.bind(cpu);
-        let mut adopted = vec![process::adopt(&journal, pid, &park)?];
-        for child in process::descendants(&[pid]).into_iter().filter(|&c| c != pid) {
-            // One that ended meanwhile, or that we may not have, stays what it was.
-            match process::adopt(&journal, child, &park) {
-                Ok(a) => adopted.push(a),
-                Err(e) => self.notes.push(format!(
-                    "process {child}, a child of {pid}, is not adopted: {}",
-                    e.cause
-                )),
-            }
-        }
+        let (adopted, notes) = process::adopt_with_children(&journal, pid, &park)?;
+        self.notes.extend(notes);
         // Before its threads have a real-time level, at which one that spins would keep this thread
         // from its CPU.
         park.park().map_err(|e| {

@@ -23,8 +23,8 @@ pub struct Adopted {
 }
 
 /// Adopts `pid` with all its threads (and later children): writes down how it is, then moves it
-/// into `park`, which was made by [`Park::for_process`]. Its children of before stay out: adopt
-/// them too ([`descendants`](crate::descendants)). Level and CPU are left as they are: see
+/// into `park`, which was made by [`Park::for_process`]. Its children of before stay out
+/// ([`adopt_with_children`]). Level and CPU are left as they are: see
 /// [`Threads`](crate::Threads). Not real-time safe.
 ///
 /// # Errors
@@ -47,6 +47,27 @@ pub fn adopt(journal: &Journal, pid: i32, park: &Park) -> Result<Adopted, Diagno
         return Err(e);
     }
     Ok(adopted)
+}
+
+/// Adopts `pid` and its children; these, and in words for people which children stay out: one that
+/// we may not have, or that ended meanwhile. Not real-time safe.
+///
+/// # Errors
+/// As of [`adopt`], of the first one. Nothing is changed then.
+pub fn adopt_with_children(
+    journal: &Journal,
+    pid: i32,
+    park: &Park,
+) -> Result<(Vec<Adopted>, Vec<String>), Diagnostic> {
+    let (mut adopted, mut notes) = (vec![adopt(journal, pid, park)?], Vec::new());
+    for child in proc::descendants(&[pid]).into_iter().filter(|&child| child != pid) {
+        match adopt(journal, child, park) {
+            Ok(one) => adopted.push(one),
+            Err(e) => notes
+                .push(format!("process {child}, a child of {pid}, is not adopted: {}", e.cause)),
+        }
+    }
+    Ok((adopted, notes))
 }
 
 pub(crate) fn refuse_guardian(journal: &Journal, pid: i32) -> Result<(), Diagnostic> {

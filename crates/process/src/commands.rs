@@ -1,7 +1,9 @@
 //! The commands of one run: held at their exec, released together, ended with all that they
 //! started; and what else a host that parks nothing changes for a run.
 
+use crate::cgroup::CgroupBase;
 use crate::command_spec::{CommandSpec, Hold};
+use crate::frozen::FrozenProcess;
 use crate::guardian::Guardian;
 use crate::journal::{Entry, Journal};
 use crate::lock::CpuLock;
@@ -74,6 +76,8 @@ pub struct Commands {
     /// `None` once they were ended.
     guardian: Option<Guardian>,
     all: Vec<(Spawned, Park)>,
+    /// With the first process that is frozen.
+    base: Option<CgroupBase>,
 }
 
 impl Commands {
@@ -85,7 +89,7 @@ impl Commands {
     pub fn new(locks: &[CpuLock]) -> Result<Self, Diagnostic> {
         let journal = Journal::create()?;
         let guardian = Some(Guardian::start(&journal, locks)?);
-        Ok(Self { journal, guardian, all: Vec::new() })
+        Ok(Self { journal, guardian, all: Vec::new(), base: None })
     }
 
     /// Lets another process adopt the commands.
@@ -117,6 +121,19 @@ impl Commands {
         let park = Park::for_command(&self.journal, None, name)?;
         let spawned = spawn(&self.journal, CommandSpec { hold: Hold::AtExec, ..spec }, &park)?;
         Ok(HeldCommand { spawned, park })
+    }
+
+    /// Freezes a running process that is none of these commands, with its children, until
+    /// [`FrozenProcess::restore`] or the end.
+    ///
+    /// # Errors
+    /// No such process, or one that may not be moved; no cgroup v2. Nothing is changed then.
+    pub fn freeze(&mut self, pid: i32, name: &str) -> Result<FrozenProcess, Diagnostic> {
+        let base = match &self.base {
+            Some(base) => base,
+            None => self.base.insert(CgroupBase::create(&self.journal)?),
+        };
+        FrozenProcess::new(&self.journal, base, pid, name)
     }
 
     /// Makes these ordinary threads until the end ([`rcu_threads`](crate::rcu_threads)).
