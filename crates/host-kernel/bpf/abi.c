@@ -75,6 +75,10 @@ int punctual_sample(struct punctual_command *command, pd_u32 kind)
 		command->lend.task = 1;
 		command->lend.to = 2;
 		return 1;
+	case PUNCTUAL_TASK_SUSPEND:
+		command->suspend.task = 1;
+		command->suspend.on = 2;
+		return 1;
 	case PUNCTUAL_WINDOW_DROP:
 	case PUNCTUAL_TASK_ADD:
 	case PUNCTUAL_TIMER_CREATE:

@@ -200,6 +200,20 @@ PD_INLINE pd_i64 command_lend(pd_ref d, struct punctual_command *command) __irqs
 	return refused;
 }
 
+/* The next decision finds it blocked, or ready again (decide.h). The caller cancels its job. */
+PD_INLINE pd_i64 command_suspend(pd_ref d, struct punctual_command *command) __irqs_off
+{
+	__u32 task = command->suspend.task;
+	__u32 on = command->suspend.on != 0;
+
+	if (task >= PUNCTUAL_TASKS || !PD_TASK(d, task)->used)
+		return -ENOENT;
+	TASK_OF(command->domain, task)->suspended = on;
+	domain_background(command->domain, task, on);
+	note(command->domain, task);
+	return 0;
+}
+
 PD_INLINE pd_i64 command_execute_of_task(pd_ref d, struct punctual_command *command) __irqs_off
 {
 	__u32 domain = command->domain;
@@ -212,6 +226,8 @@ PD_INLINE pd_i64 command_execute_of_task(pd_ref d, struct punctual_command *comm
 		return command_retire(d, command);
 	case PUNCTUAL_TASK_LEND:
 		return command_lend(d, command);
+	case PUNCTUAL_TASK_SUSPEND:
+		return command_suspend(d, command);
 	case PUNCTUAL_TASK_JOIN:
 		return command_join(command);
 	case PUNCTUAL_GROUP_ORDER:

@@ -47,6 +47,8 @@ PD_FN int domain_background(pd_u32 domain, pd_u32 task, pd_u32 on) __on_domain
 	struct punctual_domain *c = DOMAIN(domain);
 	struct punctual_task *t = TASK_OF(domain, task);
 
+	/* Threads of a suspended task execute there only, on their way into the freezer. */
+	on |= t->suspended;
 	if (t->background == on)
 		return 0;
 	t->background = on;
@@ -121,6 +123,7 @@ PD_FN int domain_gone(pd_u32 domain, pd_u32 task, int refused) __on_domain
 	t->uncharged = 0;
 	t->waiter = 0;
 	t->lends_to = 0;
+	t->suspended = 0;
 	if (t->runnable)
 		domain_background(domain, task, 1);
 	return 0;
@@ -147,7 +150,7 @@ PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now) __on_dom
 	}
 	if (__sync_lock_test_and_set(&t->gone, 0)) {
 		domain_gone(domain, task, pd_task_gone(d, task, now));
-	} else if (t->runnable) {
+	} else if (t->runnable && !t->suspended) {
 		pd_task_ready(d, task, now);
 	} else {
 		pd_task_blocked(d, task, now);
@@ -172,7 +175,7 @@ PD_FN bool domain_next_lender(pd_u32 domain) __on_domain
 	}
 	c->lender = c->word * 64 + ffs64(c->bits);
 	t = TASK_OF(domain, c->lender);
-	c->woke = t->runnable;
+	c->woke = t->runnable && !t->suspended;
 	if (t->lends_to && TASK_OF(domain, t->lends_to - 1)->gone)
 		t->lends_to = 0;
 	c->borrower = t->lends_to - 1;
@@ -181,9 +184,9 @@ PD_FN bool domain_next_lender(pd_u32 domain) __on_domain
 	if (!t->lends_to && (c->woke || !t->waiter))
 		c->lenders[c->word % TASK_WORDS] &= ~(c->bits & -c->bits);
 	c->bits &= c->bits - 1;
-	/* Its sched_yield would return before its release. */
+	/* Its sched_yield would return before its release; or it is suspended. */
 	t = TASK_OF(domain, c->borrower);
-	if (c->borrower != PD_NONE && (t->done || t->awaits))
+	if (c->borrower != PD_NONE && (t->done || t->awaits || t->suspended))
 		c->borrower = PD_NONE;
 	return true;
 }

@@ -80,6 +80,7 @@ struct punctual_task {
 	__u32 waiter;	  /* a thread that fell asleep as it waited for a lock (lock.h); 0: none */
 	__u32 lends_to;	  /* a task + 1, by a command; 0: none */
 	__u32 awaits;	  /* its next release, before which no other task's job executes it */
+	__u32 suspended;  /* by a command: not ready, whatever its threads do */
 	/* Where an allocator makes its jobs (late_wait.h). */
 	__u32 waits;	  /* it has waited for a release */
 	__u32 delayed;	  /* waits that are due from releases gone by */

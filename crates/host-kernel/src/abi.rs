@@ -89,6 +89,7 @@ pub(crate) enum Command {
     TimerCancel { timer: u64 } = 38,
     ReleaseEnd { task: u32, flags: u32 } = 39,
     TaskLend { task: u32, to: u32 } = 40,
+    TaskSuspend { task: u32, on: u32 } = 41,
     TimerCreate = 48,
     TimerProcess = 49,
 }
@@ -178,6 +179,7 @@ unsafe impl Context for Call {
             | Command::TimerCancel { .. }
             | Command::ReleaseEnd { .. }
             | Command::TaskLend { .. }
+            | Command::TaskSuspend { .. }
             | Command::TimerCreate
             | Command::TimerProcess => "punctual_task_command",
             _ => "punctual_command",

@@ -75,6 +75,8 @@ pub(crate) enum Command {
     Gone(usize),
     /// The task of this index has other parameters from its next release on.
     Change(usize, TaskChange),
+    /// The task of this index is suspended, or resumed (`false`).
+    Suspend(usize, bool),
     /// Other policies for groups.
     Swap(Box<DomainSwap>),
     /// The order of a group to whose tasks the program adds jobs.
@@ -383,6 +385,7 @@ impl Domain<'_> {
                 Ok(Command::Retire(index)) => self.remove(index, true)?,
                 Ok(Command::Gone(index)) => self.remove(index, false)?,
                 Ok(Command::Change(index, change)) => self.change(index, &change),
+                Ok(Command::Suspend(index, on)) => self.suspend(index, on)?,
                 Ok(Command::Lend(lend)) => lend.execute(&self.gsi.channel(), &self.members),
                 Ok(Command::OrderJobs(group, order)) => {
                     // The host has checked the group and the order.

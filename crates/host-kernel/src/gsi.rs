@@ -94,6 +94,15 @@ impl CommandChannel<'_> {
         self.try_send(Command::TaskLend { task: task.0, to }).map(drop)
     }
 
+    /// Keeps a task from being ready, whatever its threads do, or no longer. Its threads execute in
+    /// the background meanwhile.
+    ///
+    /// # Errors
+    /// [`Refusal::Nothing`]: there is no such task.
+    pub fn suspend(&self, task: TaskId, on: bool) -> Result<(), Refusal> {
+        self.try_send(Command::TaskSuspend { task: task.0, on: on.into() }).map(drop)
+    }
+
     /// Has the kernel execute a command; the call with its results.
     fn call(&self, command: Command) -> Call {
         let mut call = Call::new(self.domain, command);

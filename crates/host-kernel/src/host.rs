@@ -37,8 +37,10 @@ use punctual_diagnostic::Diagnostic;
 
 mod changes;
 mod finish;
+mod suspension;
 
 pub use crate::tasks::AddedProgram;
+use suspension::{end_suspension, Suspended};
 
 /// From the request of the reservations to the first release, ns.
 const LEAD: u64 = 20_000_000;
@@ -91,6 +93,7 @@ pub struct KernelHost {
     output: Output,
     /// Indices of tasks whose end was requested.
     stopped: BTreeSet<usize>,
+    suspended: Suspended,
     /// The first release, CLOCK_MONOTONIC ns.
     origin: u64,
     failure: Option<Diagnostic>,
@@ -171,6 +174,7 @@ impl KernelHost {
             jobs: HostJobs::of(&set)?,
             output,
             stopped: BTreeSet::new(),
+            suspended: Suspended::new(),
             origin: 0,
             failure: None,
             scheduler,
@@ -368,6 +372,7 @@ impl KernelHost {
                 continue;
             };
             tasks.remove(index);
+            end_suspension(&mut self.suspended, &mut self.state, index);
             self.state.remove(index);
             self.stopped.remove(&index);
             self.jobs.remove(index);

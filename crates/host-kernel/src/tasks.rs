@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use punctual_process::{
-    rcu_threads, threads_of, CommandSpec, Commands, CpuLock, Output, Spawned, Stream,
+    rcu_threads, threads_of, CommandSpec, Commands, CpuLock, FrozenProcess, Output, Spawned, Stream,
 };
 use punctual_sys::pidfd;
 use punctual_sys::process::{reap, try_wait};
@@ -23,6 +23,7 @@ use punctual_workload::{Spinner, Work};
 
 use crate::abi::BUSY;
 use crate::adopted;
+use crate::diagnostics::OTHERS;
 use crate::joining::{Joining, Threads};
 use crate::members;
 use crate::start_barrier::StartBarrier;
@@ -214,6 +215,32 @@ impl Tasks {
             pidfd: process.pidfd.clone(),
             overrun: if takes_jobs { Overrun::Skip } else { spec.overrun },
             page: process.page.clone(),
+        })
+    }
+
+    /// Freezes a task's process with its children.
+    ///
+    /// # Errors
+    /// It is no process that was running before; as of [`Commands::freeze`].
+    pub fn freeze(
+        &mut self,
+        index: usize,
+        name: &str,
+        locks: &[CpuLock],
+    ) -> Result<FrozenProcess, Diagnostic> {
+        let pid = self.adopted_pid(index)?;
+        self.commands(locks)?.freeze(pid, name)
+    }
+
+    /// The process of a task that was running before.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn adopted_pid(&self, index: usize) -> Result<i32, Diagnostic> {
+        let adopted = self.all.get(&index).filter(|process| process.kind == Kind::Adopted);
+        adopted.map(|process| process.pid).ok_or_else(|| {
+            let cause = "inside the kernel only a process that ran before is suspended";
+            Diagnostic::usage(cause, OTHERS)
         })
     }
 

@@ -252,7 +252,10 @@ impl Allocators {
         }
         slot.used += used;
         slot.executed = slot.executed.saturating_add(used);
-        if end == End::Cancelled && reserved && !std::mem::take(&mut slot.cancelled) {
+        // Of a suspended task, also where it came before it could be cancelled.
+        let end = if slot.suspended && end != End::TaskGone { End::Cancelled } else { end };
+        let is_lost = std::mem::take(&mut slot.cancelled) || slot.suspended;
+        if end == End::Cancelled && reserved && !is_lost {
             // By the wake-up rule: another one of the same release, with less budget, follows.
             slot.cut = true;
             return;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_program_jobs::TaskJobs;
 use punctual_session::results::TaskResult;
-use punctual_session::{SuspensionError, SuspensionRefusal, TaskSuspension};
+use punctual_session::{SuspensionError, TaskSuspension};
 use punctual_trace::TaskEnd;
 
 use crate::error::{run_has_ended, task_has_ended};
@@ -168,9 +168,10 @@ impl<T> TaskHandle<T> {
     ///
     /// # Errors
     /// The task has ended (ESRCH), or its run has (ECANCELED); a thread of another process without
-    /// a page; a policy that makes each job by itself; inside the kernel.
+    /// a page; a policy that makes each job by itself; inside the kernel all but a process that ran
+    /// before.
     pub fn suspend(&self) -> Result<(), Error> {
-        self.suspension(TaskSuspension::suspend)
+        self.suspension(true)
     }
 
     /// Takes back one [`suspend`](TaskHandle::suspend), or one
@@ -180,37 +181,47 @@ impl<T> TaskHandle<T> {
     /// # Errors
     /// The task is not suspended (EALREADY); as of [`suspend`](TaskHandle::suspend).
     pub fn resume(&self) -> Result<(), Error> {
-        self.suspension(TaskSuspension::resume)
+        self.suspension(false)
     }
 
-    fn suspension(
-        &self,
-        change: fn(&TaskSuspension) -> Result<(), SuspensionRefusal>,
-    ) -> Result<(), Error> {
+    fn suspension(&self, on: bool) -> Result<(), Error> {
         let suspension = self.slot.suspension.get().ok_or_else(not_started)?;
-        let refusal = match change(suspension.as_ref().map_err(Error::clone)?) {
-            Ok(()) => return Ok(()),
-            Err(SuspensionRefusal::Service(refusal)) => {
-                self.remote.ask(Request::Alive)?;
-                return Err(if self.is_finished() { task_has_ended() } else { refusal });
+        match suspension.as_ref().map_err(Error::clone)? {
+            TaskSuspension::User(task) => {
+                let changed = if on { task.suspend() } else { task.resume() };
+                changed.or_else(|refusal| Err(self.not_changed(refusal)?))
             }
-            Err(SuspensionRefusal::User(refusal)) => refusal,
-        };
-        match refusal {
+            TaskSuspension::Service(task) => {
+                let changed = if on { task.suspend() } else { task.resume() };
+                changed.or_else(|refusal| {
+                    self.remote.ask(Request::Alive)?;
+                    Err(if self.is_finished() { task_has_ended() } else { refusal })
+                })
+            }
+            TaskSuspension::Run => {
+                let place = self.remote.place()?;
+                self.remote.ask(|answer| Request::Suspend(place, on, answer))?
+            }
+        }
+    }
+
+    /// Why the user host did not suspend or resume it; an error if the run has ended.
+    fn not_changed(&self, refusal: SuspensionError) -> Result<Error, Error> {
+        Ok(match refusal {
             SuspensionError::NotSuspended => {
                 let cause = format!("task {:?} is not suspended", self.name);
-                Err(Error::usage(cause, "resume it as often as it was suspended, and no more")
-                    .with_errno(libc::EALREADY))
+                Error::usage(cause, "resume it as often as it was suspended, and no more")
+                    .with_errno(libc::EALREADY)
             }
             SuspensionError::Full => {
                 let cause = format!("task {:?} is suspended 2^32 - 2 times", self.name);
-                Err(Error::usage(cause, "resume it first").with_errno(libc::EAGAIN))
+                Error::usage(cause, "resume it first").with_errno(libc::EAGAIN)
             }
             SuspensionError::Ended => {
                 self.remote.ask(Request::Alive)?;
-                Err(task_has_ended())
+                task_has_ended()
             }
-        }
+        })
     }
 
     /// The task's figures so far.

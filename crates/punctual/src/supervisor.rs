@@ -35,6 +35,8 @@ pub(crate) enum Request {
     StopTask(usize, Sender<Result<(), Error>>),
     /// The task at this place gets other parameters.
     Change(usize, TaskChange, Sender<Result<(), Error>>),
+    /// The task at this place is suspended once more, or one suspension taken back (`false`).
+    Suspend(usize, bool, Sender<Result<(), Error>>),
     /// A thread of the program is to become a task on this CPU.
     PrepareEntry(DomainId, Sender<Result<ThreadEntry, Error>>),
     /// What adds jobs to the task at this place.
@@ -223,6 +225,7 @@ impl Supervisor {
             Request::Change(place, change, answer) => {
                 drop(answer.send(self.change(place, &change)))
             }
+            Request::Suspend(place, on, answer) => drop(answer.send(self.suspend(place, on))),
             Request::PrepareEntry(domain, answer) => {
                 drop(answer.send(self.running.prepare_entry(domain)))
             }
@@ -282,6 +285,13 @@ impl Supervisor {
         let spec = changed.tasks[among_alive].clone();
         self.tasks.entry(place).and_modify(|task| task.spec = spec);
         Ok(())
+    }
+
+    fn suspend(&mut self, place: usize, on: bool) -> Result<(), Error> {
+        match self.tasks.contains_key(&place) {
+            true => self.running.suspend(place, on),
+            false => Err(task_has_ended()),
+        }
     }
 
     /// Reports what became known.

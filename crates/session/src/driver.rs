@@ -105,6 +105,12 @@ pub(crate) trait Driver {
         Err(Diagnostic::usage("this host suspends no tasks", "use the user host"))
     }
 
+    /// Suspends a task once more, or takes one suspension back.
+    fn suspend(&mut self, index: u32, on: bool) -> Result<(), Diagnostic> {
+        let _ = on;
+        self.suspension(index).map(drop)
+    }
+
     /// What adds jobs to a task.
     fn task_jobs(&mut self, index: u32) -> Result<TaskJobs, Diagnostic> {
         let _ = index;

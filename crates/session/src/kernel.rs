@@ -11,6 +11,7 @@ use punctual_trace::RunEvent;
 
 use crate::driver::{as_declared, Driver, Execution, HostFigures, HostOutcome};
 use crate::results::KernelDispatcherStats;
+use crate::suspension::TaskSuspension;
 use crate::traces::Traces;
 use crate::RunOptions;
 
@@ -72,6 +73,17 @@ impl Driver for KernelDriver {
 
     fn change(&mut self, index: u32, change: &TaskChange) -> Result<(), Diagnostic> {
         self.0.change(index as usize, change)
+    }
+
+    fn suspension(&self, index: u32) -> Result<TaskSuspension, Diagnostic> {
+        self.0.check_suspension(index as usize).map(|()| TaskSuspension::Run)
+    }
+
+    fn suspend(&mut self, index: u32, on: bool) -> Result<(), Diagnostic> {
+        match on {
+            true => self.0.suspend(index as usize),
+            false => self.0.resume(index as usize),
+        }
     }
 
     fn task_jobs(&mut self, index: u32) -> Result<TaskJobs, Diagnostic> {

@@ -38,7 +38,7 @@ pub use punctual_trace::Interval;
 pub use punctual_trace::RunEvent;
 pub use results::HostKind;
 pub use running::{NamedEvent, RunOutcome, RunningSet, StartOutcome};
-pub use suspension::{SuspensionRefusal, TaskSuspension};
+pub use suspension::TaskSuspension;
 pub use task_change::{has_reservation, with_change};
 pub use task_thread::{is_task_thread, EnteredThread, TaskThread, ThreadBody, ThreadEntry};
 pub use traces::TraceFiles;

@@ -244,10 +244,20 @@ impl RunningSet {
     /// dispatcher is the caller's ([`has_reservation`](crate::has_reservation)).
     ///
     /// # Errors
-    /// It has ended, or is a thread of another process without a page; the kernel host, or a
-    /// simulation.
+    /// It has ended, or is a thread of another process without a page; on the kernel host all but a
+    /// process that was running before; a simulation.
     pub fn suspension(&self, place: usize) -> Result<TaskSuspension, Diagnostic> {
         self.driver.suspension(place as u32)
+    }
+
+    /// Suspends the task at this place once more, or takes one suspension back (`false`), where its
+    /// [`suspension`](RunningSet::suspension) is [`TaskSuspension::Run`]. That the task lives is
+    /// the caller's.
+    ///
+    /// # Errors
+    /// It cannot be moved into a cgroup of its own; it is not suspended (EALREADY).
+    pub fn suspend(&mut self, place: usize, on: bool) -> Result<(), Diagnostic> {
+        self.driver.suspend(place as u32, on)
     }
 
     /// What adds jobs to the task at this place, whose group is under the policy `jobs`; once.

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use punctual_diagnostic::Diagnostic;
 use punctual_host_service::ServiceSuspension;
-use punctual_host_user::{Suspension, SuspensionError};
+use punctual_host_user::Suspension;
 
 /// Suspends and resumes one task.
 #[derive(Debug, Clone)]
@@ -13,37 +12,6 @@ pub enum TaskSuspension {
     User(Arc<Suspension>),
     /// Of the service: waits for its answer.
     Service(ServiceSuspension),
-}
-
-/// Why a task was neither suspended nor resumed.
-#[derive(Debug)]
-pub enum SuspensionRefusal {
-    /// The user host's reason.
-    User(SuspensionError),
-    /// The service's.
-    Service(Diagnostic),
-}
-
-impl TaskSuspension {
-    /// Suspends the task once more.
-    ///
-    /// # Errors
-    /// It has ended, or is one that cannot be suspended.
-    pub fn suspend(&self) -> Result<(), SuspensionRefusal> {
-        match self {
-            Self::User(task) => task.suspend().map_err(SuspensionRefusal::User),
-            Self::Service(task) => task.suspend().map_err(SuspensionRefusal::Service),
-        }
-    }
-
-    /// Takes back one suspension.
-    ///
-    /// # Errors
-    /// It has ended, or is not suspended.
-    pub fn resume(&self) -> Result<(), SuspensionRefusal> {
-        match self {
-            Self::User(task) => task.resume().map_err(SuspensionRefusal::User),
-            Self::Service(task) => task.resume().map_err(SuspensionRefusal::Service),
-        }
-    }
+    /// Of the kernel host, in turn with all else: [`RunningSet::suspend`](crate::RunningSet).
+    Run,
 }

@@ -36,6 +36,7 @@ mod rtlinux;
 mod service;
 mod slices;
 mod storms;
+mod suspension;
 mod tasks;
 mod timer;
 mod trace;

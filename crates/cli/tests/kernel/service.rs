@@ -35,16 +35,20 @@ impl Service {
     pub fn client(&self) -> ServiceClient {
         ServiceClient::require(&self.socket).expect("it serves")
     }
+
+    pub fn kill(&self) {
+        self.process.send(libc::SIGKILL);
+    }
 }
 
 /// 2 ms in 10 ms for a process, or for one thread of it.
-fn request(process: &Running, tid: Option<u32>) -> TaskRequest {
+pub fn request(process: &Running, tid: Option<u32>) -> TaskRequest {
     let whole = TaskRequest::new("program", process.id() as i32, 10_000_000, 2_000_000);
     TaskRequest { tid: tid.map(|tid| tid as i32), ..whole }
 }
 
 /// In 500 ms.
-fn assert_share(executed: impl Fn() -> u64, per_cent: f64) {
+pub fn assert_share(executed: impl Fn() -> u64, per_cent: f64) {
     const TIME: Duration = Duration::from_millis(500);
     let before = executed();
     std::thread::sleep(TIME);
@@ -52,7 +56,7 @@ fn assert_share(executed: impl Fn() -> u64, per_cent: f64) {
     judge_timing(|| assert!((share - per_cent).abs() < 2.0, "{share} % and not {per_cent} %"));
 }
 
-fn is_an_ordinary_one(program: &Running) {
+pub fn is_an_ordinary_one(program: &Running) {
     until("its threads are ordinary ones", || {
         threads_of(program.id()).into_iter().all(is_ordinary)
     });
@@ -80,7 +84,7 @@ fn a_program_is_an_ordinary_one_again_when_it_is_released_or_its_client_or_the_s
     is_an_ordinary_one(&program);
     let mut client = service.client();
     reserve(&mut client);
-    service.process.send(libc::SIGKILL);
+    service.kill();
     scheduler_becomes("disabled");
     is_an_ordinary_one(&program);
     assert!(client.status().is_err());

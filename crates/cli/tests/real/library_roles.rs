@@ -20,7 +20,7 @@ pub mod library_end_roles;
 use library_end_roles::{ends, replaced};
 #[path = "library_suspend_roles.rs"]
 mod library_suspend_roles;
-use library_suspend_roles::{suspends, suspends_nothing};
+use library_suspend_roles::{suspends, suspends_processes};
 #[path = "rtai_roles.rs"]
 mod rtai_roles;
 
@@ -38,7 +38,7 @@ pub fn play(role: &str, socket: &str, cpu: u32) {
         "spins" => spins,
         "suspends" => match host_of_service().as_str() {
             "user" => suspends,
-            _ => suspends_nothing,
+            _ => suspends_processes,
         },
         "too-much" => too_much,
         "ends" => ends,

@@ -31,18 +31,21 @@ pub fn suspends(cpu: u32) {
     of_this_process();
 }
 
-/// Inside the kernel a task that suspends itself waits for its next release.
-pub fn suspends_nothing(cpu: u32) {
+/// Inside the kernel processes are suspended, and a thread that suspends itself waits for its next
+/// release.
+pub fn suspends_processes(cpu: u32) {
     let running = start(|| by_service(cpu).task("first").period(20 * MS).budget(MS).spawn(drop_of));
     let draft = |name: &str| running.task(name).period(10 * MS).budget(MS);
     let waits = draft("waits").spawn(|task| task.suspend().is_some()).expect("it fits");
     assert_eq!(waits.join(), Ok(true));
+    process(&running);
     let task = draft("refuses").spawn(drop_of).expect("it fits");
     for refused in [task.suspend(), task.resume()] {
         let refused = refused.expect_err("inside the kernel");
-        assert!(refused.cause.contains("suspends no tasks"), "{refused}");
+        assert!(refused.cause.contains("only a process that ran before"), "{refused}");
     }
     drop(running.stop().expect("it runs"));
+    of_this_process();
 }
 
 /// A thread is suspended where it waits, and learns what it lost.

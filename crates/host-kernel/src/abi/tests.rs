@@ -132,6 +132,7 @@ fn commands_are_laid_out_as_the_tagged_union() {
         Command::TimerCancel { timer: 1 },
         Command::ReleaseEnd { task: 1, flags: 2 },
         Command::TaskLend { task: 1, to: 2 },
+        Command::TaskSuspend { task: 1, on: 2 },
         Command::TimerCreate,
         Command::TimerProcess,
     ];

@@ -130,6 +130,24 @@ impl Domain<'_> {
         Ok(())
     }
 
+    /// Refused to a task that has ended, or whose policy makes its jobs: the caller has ruled that
+    /// out.
+    ///
+    /// # Errors
+    /// The kernel's failure.
+    pub(super) fn suspend(&mut self, index: usize, on: bool) -> Result<(), Diagnostic> {
+        let Some(task) = self.members.number(index) else { return Ok(()) };
+        // Releases until now are of the time before.
+        self.poll()?;
+        self.drain_events()?;
+        let _ = self.gsi.channel().suspend(task, on);
+        match on {
+            true => drop(self.allocators.suspend(&mut self.gsi, task)),
+            false => self.allocators.resume(task),
+        }
+        Ok(())
+    }
+
     /// From the next release on. Refused to a task that has ended, or whose policy makes its jobs:
     /// the caller has ruled that out.
     pub(super) fn change(&mut self, index: usize, change: &TaskChange) {

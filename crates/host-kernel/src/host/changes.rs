@@ -8,6 +8,7 @@ use punctual_program_jobs::takes_jobs;
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{TaskChange, TaskSpec};
 
+use super::suspension::end_suspension;
 use super::{AddedProgram, KernelHost, LEAD, PATIENCE};
 use crate::diagnostics::{not_done_here, OTHERS};
 use crate::domain::{Command, NewTask};
@@ -76,6 +77,7 @@ impl KernelHost {
         }
         self.stopped.insert(index);
         self.send(domain, Command::Retire(index));
+        end_suspension(&mut self.suspended, &mut self.state, index);
     }
 
     /// Gives a task other parameters from its next release on. Admission is the caller's, and that
