@@ -1,6 +1,6 @@
 //! Running processes that become tasks, with all their threads and children. Nothing of them is
 //! changed, so that there is nothing to restore: when the scheduler goes they are where they were,
-//! in the normal class.
+//! in the normal class. Only a suspended one is in another cgroup (`host/suspension.rs`).
 
 use std::os::fd::OwnedFd;
 

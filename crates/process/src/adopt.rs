@@ -234,7 +234,7 @@ impl Adopted {
     }
 
     /// Gives the processes of one task, and their later children in the same `park`, back what they
-    /// came with, and lets them go on. The park can be removed afterwards. Not real-time safe.
+    /// came with, and lets them continue. The park can be removed afterwards. Not real-time safe.
     pub fn give_back(all: &[Adopted], park: &Park) -> RestoreReport {
         let mut report = RestoreReport::default();
         let Some(first) = all.first() else { return report };

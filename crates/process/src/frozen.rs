@@ -47,7 +47,7 @@ impl FrozenProcess {
         }
     }
 
-    /// Moves all of it back and lets it go on; what could not be restored, in words for people,
+    /// Moves all of it back and lets it continue; what could not be restored, in words for people,
     /// which the end of the run tries again.
     pub fn restore(self) -> Vec<String> {
         let mut problems = Adopted::give_back(&self.adopted, &self.park).problems;

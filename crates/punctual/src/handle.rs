@@ -189,14 +189,11 @@ impl<T> TaskHandle<T> {
         match suspension.as_ref().map_err(Error::clone)? {
             TaskSuspension::User(task) => {
                 let changed = if on { task.suspend() } else { task.resume() };
-                changed.or_else(|refusal| Err(self.not_changed(refusal)?))
+                changed.map_err(|refusal| self.explain(refusal))
             }
             TaskSuspension::Service(task) => {
                 let changed = if on { task.suspend() } else { task.resume() };
-                changed.or_else(|refusal| {
-                    self.remote.ask(Request::Alive)?;
-                    Err(if self.is_finished() { task_has_ended() } else { refusal })
-                })
+                changed.map_err(|refusal| self.ended_or(refusal))
             }
             TaskSuspension::Run => {
                 let place = self.remote.place()?;
@@ -205,9 +202,9 @@ impl<T> TaskHandle<T> {
         }
     }
 
-    /// Why the user host did not suspend or resume it; an error if the run has ended.
-    fn not_changed(&self, refusal: SuspensionError) -> Result<Error, Error> {
-        Ok(match refusal {
+    /// Why the user host did not suspend or resume it.
+    fn explain(&self, refusal: SuspensionError) -> Error {
+        match refusal {
             SuspensionError::NotSuspended => {
                 let cause = format!("task {:?} is not suspended", self.name);
                 Error::usage(cause, "resume it as often as it was suspended, and no more")
@@ -217,11 +214,17 @@ impl<T> TaskHandle<T> {
                 let cause = format!("task {:?} is suspended 2^32 - 2 times", self.name);
                 Error::usage(cause, "resume it first").with_errno(libc::EAGAIN)
             }
-            SuspensionError::Ended => {
-                self.remote.ask(Request::Alive)?;
-                task_has_ended()
-            }
-        })
+            SuspensionError::Ended => self.ended_or(task_has_ended()),
+        }
+    }
+
+    /// That the run or the task has ended, if so; else the refusal.
+    fn ended_or(&self, refusal: Error) -> Error {
+        match self.remote.ask(Request::Alive) {
+            Err(over) => over,
+            Ok(_) if self.is_finished() => task_has_ended(),
+            Ok(_) => refusal,
+        }
     }
 
     /// The task's figures so far.

@@ -102,13 +102,14 @@ pub(crate) trait Driver {
     /// What suspends and resumes a task.
     fn suspension(&self, index: u32) -> Result<TaskSuspension, Diagnostic> {
         let _ = index;
-        Err(Diagnostic::usage("this host suspends no tasks", "use the user host"))
+        Err(no_suspension())
     }
 
-    /// Suspends a task once more, or takes one suspension back.
+    /// Suspends a task once more, or takes one suspension back (`false`): of a host whose
+    /// [`suspension`](Driver::suspension) is [`TaskSuspension::Run`].
     fn suspend(&mut self, index: u32, on: bool) -> Result<(), Diagnostic> {
-        let _ = on;
-        self.suspension(index).map(drop)
+        let _ = (index, on);
+        Err(no_suspension())
     }
 
     /// What adds jobs to a task.
@@ -185,6 +186,10 @@ pub(crate) fn as_declared(executions: &[Execution]) -> Result<(), Diagnostic> {
             Err(Diagnostic::usage(cause, help))
         }
     }
+}
+
+fn no_suspension() -> Diagnostic {
+    Diagnostic::usage("this host suspends no tasks", "use the user host or the kernel host")
 }
 
 fn no_jobs() -> Diagnostic {

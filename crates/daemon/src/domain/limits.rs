@@ -14,6 +14,7 @@ use crate::values::Values;
 /// the others: of 16 programs with budgets of 1 ms, 2,600 times a second.
 const PER_USER: usize = 16;
 pub(crate) const LEAST_BUDGET_NS: u64 = 1_000_000;
+
 impl Domain {
     /// What a reservation costs the dispatcher, whatever its share.
     pub(super) fn check_cost(&self, caller: &User, values: &Values) -> Result<(), ServiceError> {
