@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::path::Path;
 
-use punctual_service::ServiceClient;
+use punctual_service::{CpuStatus, ServiceClient, StatusReply};
 use punctual_sys::sched;
 use punctual_taskset::{
     parse_duration, Body, Loaded, Overrides, Overrun, Role, RoleFolders, TaskSet,
@@ -45,12 +45,14 @@ pub fn load(file: &Path, instead: &Instead) -> Result<Loaded, Diagnostic> {
     Loaded::load(file, &Overrides { default_cpu: Some(last_cpu()), ..given })
 }
 
-/// The CPU of which the service has promised least, of those on which the caller may reserve.
-fn cpu_of(mut service: ServiceClient) -> Result<u32, Diagnostic> {
-    let cpus = service.status()?.cpus;
-    let best = cpus.iter().min_by_key(|c| (c.limit_ppm == 0, c.reserved_ppm, Reverse(c.cpu)));
+/// That of the scheduling group of the service, if a role names one; else the CPU of which the
+/// service has promised least, of those on which the caller may reserve.
+fn cpu_of(status: &StatusReply, group: Option<&str>) -> u32 {
+    let of_group = status.groups.iter().find(|of| group == Some(of.name.as_str()));
+    let by_load = |c: &&CpuStatus| (c.limit_ppm == 0, c.reserved_ppm, Reverse(c.cpu));
+    let best = || status.cpus.iter().min_by_key(by_load).map(|c| c.cpu);
     // Where there is none, the service gives the reason.
-    Ok(best.map_or(0, |c| c.cpu))
+    of_group.map(|of| of.cpu).or_else(best).unwrap_or(0)
 }
 
 /// A time on the command line, ns.
@@ -83,11 +85,14 @@ fn single(args: &Run, role: Option<&Role>) -> Result<TaskSet, Diagnostic> {
         }
         None => Body::Command(args.argv.clone()),
     };
+    let group = role.and_then(|role| role.group.as_deref());
     let cpu = match (args.instead.cpu.or(role.and_then(|role| role.cpu)), args.host) {
         (Some(cpu), _) => cpu,
-        (None, HostArg::Service) => cpu_of(ServiceClient::require(&punctual_service::socket())?)?,
+        (None, HostArg::Service) => {
+            cpu_of(&ServiceClient::require(&punctual_service::socket())?.status()?, group)
+        }
         (None, HostArg::Auto) => match ServiceClient::connect(&punctual_service::socket()) {
-            Ok(Some(service)) => cpu_of(service)?,
+            Ok(Some(mut service)) => cpu_of(&service.status()?, group),
             // There is none for this user, as the choice of the host finds.
             Ok(None) | Err(_) => last_cpu(),
         },
@@ -95,7 +100,10 @@ fn single(args: &Run, role: Option<&Role>) -> Result<TaskSet, Diagnostic> {
     };
     let mut single = TaskSet::single(period, budget, body).cpu(cpu);
     let policy = args.instead.policy.as_deref().map(policy_named).transpose()?;
-    if let Some(policy) = policy.or(role.and_then(|role| role.policy.as_deref())) {
+    // In a group of the service, the group's policy orders it.
+    let by_itself = group.is_none() || args.host != HostArg::Service;
+    let of_role = role.filter(|_| by_itself).and_then(|role| role.policy.as_deref());
+    if let Some(policy) = policy.or(of_role) {
         single = single.policy(policy);
     }
     let deadline = time(args.deadline.as_deref(), "--deadline")?;
@@ -122,9 +130,33 @@ pub fn last_cpu() -> u32 {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use punctual_service::GroupStatus;
 
     use super::*;
     use crate::args::{Cli, Command};
+
+    #[test]
+    fn a_role_of_a_group_has_the_cpu_of_that_and_others_the_emptiest() {
+        let cpu =
+            |cpu, reserved_ppm, limit_ppm| CpuStatus { cpu, reserved_ppm, own_ppm: 0, limit_ppm };
+        let media = GroupStatus {
+            name: "media".to_owned(),
+            cpu: 0,
+            period_ns: 5_000_000,
+            budget_ns: 2_000_000,
+            policy: "edf".to_owned(),
+            reserved_ppm: 0,
+        };
+        let status = StatusReply {
+            version: "1".to_owned(),
+            host: "user".to_owned(),
+            cpus: vec![cpu(0, 400_000, 300_000), cpu(1, 300_000, 300_000), cpu(2, 0, 0)],
+            groups: vec![media],
+            reservations: Vec::new(),
+        };
+        let cpus = [Some("media"), Some("other"), None].map(|group| cpu_of(&status, group));
+        assert_eq!(cpus, [0, 1, 1]);
+    }
 
     #[test]
     fn an_option_replaces_its_value_of_the_role() {

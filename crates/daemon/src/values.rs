@@ -146,7 +146,7 @@ fn cpu_of_group(
     match wanted {
         Some(cpu) if cpu != group.cpu => Err(invalid(
             format!("the role {role:?} is of the group {name:?}, which is on CPU {}", group.cpu),
-            "leave the CPU out",
+            "use that CPU, or leave the CPU out",
         )),
         _ => Ok(group.cpu),
     }

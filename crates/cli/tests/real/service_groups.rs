@@ -62,6 +62,16 @@ fn roles_of_a_group_share_its_budget_and_leave_the_rest_of_the_cpu_to_others() {
         (status.cpus[0].reserved_ppm, status.cpus[0].own_ppm, status.groups[0].reserved_ppm)
     };
     assert_eq!(promised(&status(&mut client)), (400_000, 0, 0));
+    // A command, by the role's name alone.
+    let words = ["run", "--host", "service", "-q", "--role", "video", "--duration", "60s", "--"];
+    let mut run = service.as_user(UNPRIVILEGED, &[&words[..], &["sleep", "60"]].concat());
+    run.wait_for("its reservation", |_| {
+        let reserved = service.client().status().expect("it serves").reservations;
+        reserved.iter().any(|r| r.group.as_deref() == Some("media"))
+    });
+    kill(run.pid(), libc::SIGINT);
+    run.reap();
+    eventually("it is released", || promised(&status(&mut client)).1 == 0);
     let reserve = |client: &mut ServiceClient, n: usize, role: &str| {
         let request = TaskRequest::by_role(role, programs[n].pid(), role);
         service.reserve(client, &[request])[0]
