@@ -13,6 +13,7 @@
 //! executing.
 
 use punctual_dispatcher::Dispatcher;
+use punctual_process::ObservedWait;
 
 use crate::member::{Member, MemberKind, RunMode};
 
@@ -26,7 +27,10 @@ impl Member {
         now: u64,
     ) -> bool {
         let MemberKind::AdoptedThread(thread) = &self.kind else { return false };
-        if free == 0 || self.run_mode != RunMode::Unparked || !thread.waits_with_inheritance() {
+        if free == 0 || self.run_mode != RunMode::Unparked {
+            return false;
+        }
+        if thread.look() != ObservedWait::Inherits {
             return false;
         }
         if std::mem::take(&mut self.asleep) {

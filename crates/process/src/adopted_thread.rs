@@ -14,7 +14,7 @@
 //!   under the number of the process, and keeps its level. The next read of the clock returns
 //!   ESRCH; the process is demoted then.
 //! - *wait for a mutex with priority inheritance*: the kernel has the mutex's owner execute at this
-//!   thread's level; `wchan` in its folder shows the wait.
+//!   thread's level (wait_place.rs).
 
 use crate::adopt;
 use crate::exec_clock;
@@ -22,11 +22,13 @@ use crate::journal::{AdoptedThreadRecord, Entry, Journal, ThreadRecord};
 use crate::privilege;
 use crate::proc::{self, Stat};
 use crate::threads_back;
+use crate::wait_place::{self, ObservedWait};
 use punctual_diagnostic::Diagnostic;
 use punctual_sys::pidfd;
 use punctual_sys::sched::{self, Children};
 use rustix::fd::OwnedFd;
 use std::fs::File;
+use std::os::fd::AsRawFd;
 
 /// Reset-on-fork in each class, as of [`sched::set_level`].
 pub(crate) const OUR_POLICY: i32 = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
@@ -40,8 +42,7 @@ pub struct AdoptedThread {
     clock: File,
     /// The housekeeper's.
     own_clock: File,
-    /// The dispatcher's: the function of the kernel in which it waits. A kernel without names of
-    /// its functions has none.
+    /// The dispatcher's.
     wait_place: Option<File>,
     mask: sched::Mask,
     record: AdoptedThreadRecord,
@@ -84,10 +85,10 @@ pub fn adopt_thread(
     let record = AdoptedThreadRecord { process, at: proc::ticks_now(), cpu, pinned, thread };
     journal.write(&Entry::AdoptedThread { thread: record.clone() })?;
     let journal = journal.clone();
-    let wait_place = File::open(format!("/proc/{pid}/task/{tid}/wchan")).ok();
+    let wait_place = wait_place::open_in(pid, tid).ok();
     let adopted = AdoptedThread { pidfd, clock, own_clock, wait_place, mask, record, journal };
     // The first read of such a file allocates memory.
-    adopted.waits_with_inheritance();
+    adopted.look();
     // Off its CPU at a real-time level it would be charged late.
     let parked = sched::set(tid, PARKED, 0).and_then(|()| sched::set_affinity(tid, &adopted.mask));
     if let Err(e) = parked {
@@ -140,15 +141,11 @@ impl AdoptedThread {
         }
     }
 
-    /// Whether it waits for a mutex with priority inheritance (FUTEX_LOCK_PI and the like), whose
-    /// owner executes at its level meanwhile. For the dispatcher. Real-time safe.
-    pub fn waits_with_inheritance(&self) -> bool {
-        let mut name = [0u8; 64];
-        let read = |file| rustix::io::pread(file, &mut name[..], 0).ok();
-        let length = self.wait_place.as_ref().and_then(read).unwrap_or(0);
-        // Which of its functions the kernel names depends on its version.
-        let place = std::str::from_utf8(&name[..length]).unwrap_or_default();
-        ["rt_mutex", "futex_lock_pi", "requeue_pi"].iter().any(|part| place.contains(part))
+    /// What it does. For the dispatcher. Real-time safe.
+    pub fn look(&self) -> ObservedWait {
+        self.wait_place
+            .as_ref()
+            .map_or(ObservedWait::Asleep, |file| wait_place::read(file.as_raw_fd()))
     }
 
     /// Keeps it from executing where the CPU has anything else to do. Real-time safe.

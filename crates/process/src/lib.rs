@@ -8,6 +8,7 @@
 //!        Commands                                  all of these for a host that parks nothing
 //!   Park::{park, resume, usage_ns}, Threads::set_level       the dispatcher's part: real-time safe
 //!   Threads::{end_slice, requeue, restore_order}             likewise: its threads' time slices
+//!   Threads::look, AdoptedThread::look                       likewise: whose level others inherit
 //!   Park::rescan, Threads::rescan, Guardian::restart         the housekeeper's, an ordinary thread
 //!   restore(&journal) ─> Guardian::dismiss                   the orderly end
 //! ```
@@ -52,6 +53,8 @@ mod supervise;
 mod threads;
 mod threads_back;
 mod turns;
+mod wait_place;
+mod waiters;
 
 pub use adopt::{adopt, adopt_with_children, check_adoptable, check_adoptable_thread, Adopted};
 pub use adopted_thread::{adopt_thread, AdoptedThread};
@@ -74,3 +77,5 @@ pub use spawn::{spawn, Spawned};
 pub use stop::{StopGroup, LEADER_LEVEL};
 pub use threads::Threads;
 pub use turns::Executed;
+pub use wait_place::ObservedWait;
+pub use waiters::Look;

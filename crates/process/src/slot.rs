@@ -17,6 +17,8 @@ pub(crate) struct Slot {
     pub tid: AtomicI32,
     /// File of its clock; negative when there is none.
     pub clock: AtomicI32,
+    /// File of what it waits in; negative when there is none.
+    pub wait_place: AtomicI32,
     /// Its clock at the end of the latest time slice, ns.
     pub clock_at_slice: AtomicU64,
     /// Number of the latest time slice in which it executed.
@@ -42,6 +44,7 @@ impl Slot {
         Self {
             tid: AtomicI32::new(0),
             clock: AtomicI32::new(-1),
+            wait_place: AtomicI32::new(-1),
             clock_at_slice: AtomicU64::new(0),
             slice: AtomicU64::new(0),
             queued: AtomicBool::new(false),

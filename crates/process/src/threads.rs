@@ -13,7 +13,9 @@ use crate::own_priority::OwnPriorities;
 use crate::park::Park;
 use crate::slot::Slot;
 use crate::turns::Turns;
+use crate::wait_place::{self, ObservedWait};
 use punctual_sys::sched::{self, Children};
+use rustix::process::{getrlimit, Resource};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -23,9 +25,8 @@ use std::sync::Mutex;
 /// Slots whose threads' clocks are kept open. Threads in further ones take no turns.
 pub(crate) const CLOCKS: usize = 64;
 
-/// Files from this number on are not kept: half of the usual limit (1,024) is left to the rest of
-/// the process.
-const FILES: i32 = 512;
+/// What a slot has in place of a file that would be one too many.
+pub(crate) const TOO_MANY: i32 = -2;
 
 /// A table of thread ids with the FIFO level that all of them have.
 #[derive(Debug)]
@@ -39,19 +40,38 @@ pub struct Threads {
     mask: sched::Mask,
     pub(crate) turns: Turns,
     pub(crate) own: OwnPriorities,
-    housekeeper: Mutex<Clocks>,
+    /// For so many more calls of [`rescan`](Self::rescan) its new threads count as waiting ones.
+    pub(crate) new_waiters: AtomicUsize,
+    housekeeper: Mutex<Files>,
+    /// Files from this number on are not kept: half of the limit is left to the rest of the
+    /// process.
+    file_limit: i32,
 }
 
-/// The files of the threads' clocks.
+/// The files of the threads: their clocks, and what they wait in.
 #[derive(Debug, Default)]
-struct Clocks {
+struct Files {
     /// By slot.
-    open: Vec<Option<File>>,
+    clocks: Vec<Option<File>>,
+    wait_places: Vec<Option<File>>,
     /// Files of ended threads, closed at the next rescan, because the dispatcher may be about to
     /// read one: delayed for that long, it reads another file, and a thread gets one time slice too
     /// many or too few. An exiting thread retries removing its /proc entries while another thread
     /// frees one of them (demote.rs).
     retired: Vec<File>,
+}
+
+fn file_limit() -> i32 {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    i32::try_from(limit / 2).unwrap_or(i32::MAX)
+}
+
+impl Files {
+    /// Keeps the files of a slot no longer.
+    fn retire(&mut self, slot: usize) {
+        let Files { clocks, wait_places, retired } = self;
+        retired.extend([clocks, wait_places].into_iter().filter_map(|f| f.get_mut(slot)?.take()));
+    }
 }
 
 impl Threads {
@@ -70,7 +90,9 @@ impl Threads {
             mask: sched::only(cpu),
             turns: Turns::new(capacity),
             own: OwnPriorities::new(),
+            new_waiters: AtomicUsize::new(0),
             housekeeper: Mutex::default(),
+            file_limit: file_limit(),
         }
     }
 
@@ -147,8 +169,8 @@ impl Threads {
     /// A level or an affinity is refused, or the table is full (ENOSPC): the threads beyond it keep
     /// what they inherited.
     pub fn rescan(&self, now: &[i32]) -> io::Result<usize> {
-        let mut clocks = self.housekeeper.lock().unwrap_or_else(|e| e.into_inner());
-        clocks.retired.clear();
+        let mut files = self.housekeeper.lock().unwrap_or_else(|e| e.into_inner());
+        files.retired.clear();
         let mut known = Vec::new();
         for (n, slot) in self.slots[..self.used()].iter().enumerate() {
             match slot.tid() {
@@ -160,8 +182,8 @@ impl Threads {
                     slot.tid.store(0, Ordering::SeqCst);
                     slot.chosen.store(0, Ordering::SeqCst);
                     slot.clock.store(-1, Ordering::SeqCst);
-                    let closed = clocks.open.get_mut(n).and_then(Option::take);
-                    clocks.retired.extend(closed);
+                    slot.wait_place.store(-1, Ordering::SeqCst);
+                    files.retire(n);
                 }
             }
         }
@@ -180,8 +202,10 @@ impl Threads {
             }
         }
         if now.len() > 1 {
-            self.open_clocks(&mut clocks);
+            self.open_clocks(&mut files.clocks);
         }
+        let some_waits = self.open_wait_places(&mut files.wait_places);
+        self.note_new_waiters(some_waits);
         self.count.store(now.len(), Ordering::SeqCst);
         first.map(|()| new)
     }
@@ -205,21 +229,40 @@ impl Threads {
     }
 
     /// Opens the clocks of threads that have none yet.
-    fn open_clocks(&self, clocks: &mut Clocks) {
+    fn open_clocks(&self, clocks: &mut Vec<Option<File>>) {
         let used = self.used().min(CLOCKS);
-        clocks.open.resize_with(used.max(clocks.open.len()), || None);
-        for (slot, open) in
-            self.slots[..used].iter().zip(&mut clocks.open).filter(|(_, open)| open.is_none())
+        clocks.resize_with(used.max(clocks.len()), || None);
+        for (slot, open) in self.slots[..used].iter().zip(clocks).filter(|(_, open)| open.is_none())
         {
-            let Some(file) =
-                slot.tid().and_then(exec_clock::open).filter(|f| f.as_raw_fd() < FILES)
-            else {
-                continue;
-            };
+            let file = slot.tid().and_then(exec_clock::open);
+            let Some(file) = file.filter(|f| f.as_raw_fd() < self.file_limit) else { continue };
             slot.clock_at_slice.store(exec_clock::read_file(&file).unwrap_or(0), Ordering::SeqCst);
             slot.clock.store(file.as_raw_fd(), Ordering::SeqCst);
             *open = Some(file);
         }
+    }
+
+    /// Opens what threads wait in of those of which it is not open; whether one of these waits with
+    /// inheritance.
+    fn open_wait_places(&self, wait_places: &mut Vec<Option<File>>) -> bool {
+        let (used, mut some_waits) = (self.used(), false);
+        wait_places.resize_with(used.max(wait_places.len()), || None);
+        for (slot, open) in
+            self.slots[..used].iter().zip(wait_places).filter(|(_, open)| open.is_none())
+        {
+            let file = slot.tid().map(wait_place::open);
+            let fd = match &file {
+                Some(Ok(file)) if file.as_raw_fd() < self.file_limit => file.as_raw_fd(),
+                Some(Ok(_)) => TOO_MANY,
+                Some(Err(e)) if e.raw_os_error() == Some(libc::EMFILE) => TOO_MANY,
+                _ => continue,
+            };
+            // The first read allocates memory.
+            some_waits |= wait_place::read(fd) == ObservedWait::Inherits;
+            slot.wait_place.store(fd, Ordering::SeqCst);
+            *open = file.and_then(Result::ok).filter(|_| fd >= 0);
+        }
+        some_waits
     }
 
     /// Sets the level of a thread that is already in the table, so that a change at the same time
