@@ -24,6 +24,7 @@ use crate::direct::DirectHandOver;
 use crate::dispatch::UNPARKED;
 use crate::doorbell::Doorbell;
 use crate::freezer::FreezerQueue;
+use crate::inheritance::LookTimes;
 use crate::lending::{paying_lender, Waiter};
 use crate::member::{Member, MemberKind, RunMode};
 use crate::page_waits::PageWaits;
@@ -95,6 +96,7 @@ pub struct Engine {
     /// The time of the last instant, CLOCK_MONOTONIC ns: what was due then was handled.
     pub(crate) advanced_to: u64,
     anticipation: Anticipation,
+    pub(crate) looks: LookTimes,
     /// Of one event: execution on the budgets of other tasks, ns.
     lent: Vec<(TaskId, u64)>,
     stop: bool,
@@ -108,6 +110,8 @@ pub(crate) struct Cpu {
     pub(crate) all_ranked: bool,
     /// Since the last event, ns: time that the ranked tasks could execute in.
     pub(crate) available: u64,
+    /// Since the last event, ns: time in which no ranked task executed, nor was charged for it.
+    pub(crate) unused: u64,
     /// When the engine last went to sleep.
     pub(crate) slept_at: u64,
     /// From the time of an event until it is handled, ns: about the least of late.
@@ -137,7 +141,7 @@ impl Engine {
         members.resize_with(limit, || None);
         let ranked = Vec::with_capacity(limit.max(UNPARKED) + 1);
         let slept_at = clock::monotonic_ns();
-        let cpu = Cpu { ranked, all_ranked: false, available: 0, slept_at, delay: 0 };
+        let cpu = Cpu { ranked, all_ranked: false, available: 0, unused: 0, slept_at, delay: 0 };
         Engine {
             dispatcher,
             allocators,
@@ -165,6 +169,7 @@ impl Engine {
             queued: Vec::with_capacity(limit),
             advanced_to: 0,
             anticipation: Anticipation::new(),
+            looks: LookTimes::new(),
             lent: Vec::with_capacity(limit),
             stop: false,
         }
@@ -238,6 +243,7 @@ impl Engine {
         self.end_slices();
         self.post_freezer_requests();
         self.retain_moving();
+        self.plan_looks(now);
         self.permit_direct();
         if let Some(trace) = &mut self.trace {
             trace.send_new(&self.dispatcher);
@@ -252,7 +258,8 @@ impl Engine {
     pub(crate) fn charge(&mut self, now: u64, late: u64, all: bool) {
         let Engine { dispatcher, allocators, members, moving, cpu, doorbell, lent, .. } = self;
         let (granularity, pages) = (self.granularity, &self.pages);
-        let Cpu { ranked, available, slept_at, .. } = cpu;
+        let look = self.looks.take(now);
+        let Cpu { ranked, available, unused, slept_at, .. } = cpu;
         let lapse = now.saturating_sub(*slept_at);
         let best = ranked.first().copied();
         let mut through = false;
@@ -281,24 +288,25 @@ impl Engine {
         let parking = others
             .filter_map(|&i| members[i as usize].as_deref())
             .map(Member::ran_on_its_way)
-            .sum();
+            .sum::<u64>();
         *available = self_suspension::available(lapse, late, parking);
         let mut available = *available;
-        let mut free = lapse.saturating_sub(late);
+        let mut free = lapse.saturating_sub(late + parking);
         let mut below: u64 =
             ranked.iter().filter_map(|&i| members[i as usize].as_deref()).map(|m| m.ran).sum();
         for &i in ranked.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             below = below.saturating_sub(m.ran);
             free = free.saturating_sub(m.ran);
-            if !pages.has(i) && m.pays_for_inheritance(dispatcher, free, now) {
+            // A program whose freezer was not written yet could not execute: it did not suspend
+            // itself.
+            let held = m.held_until(*slept_at + SWITCHING, now);
+            let could_wait = held.is_none() && !pages.has(i);
+            if could_wait && m.pays_for_inheritance(dispatcher, free, lapse, look, now) {
                 (free, available) = (0, 0);
                 continue;
             }
             let idle = available.saturating_sub(m.ran).max(below.min(lapse));
-            // A program whose freezer was not written yet could not execute: it did not suspend
-            // itself.
-            let held = m.held_until(*slept_at + SWITCHING, now);
             // It has completed, at a time that is not known here: it was not suspended.
             let waits = pages.has(i) || m.control().is_some_and(TaskControl::has_asked_to_wait);
             let charged = match held {
@@ -317,6 +325,16 @@ impl Engine {
             m.quiet = unused && (m.quiet || below > 0 || long);
             available = available.saturating_sub(m.ran);
         }
+        // One that was found suspended keeps its level.
+        for i in moving.iter().filter(|i| !ranked.contains(i)) {
+            let Some(m) = members[*i as usize].as_deref_mut().filter(|m| m.asleep) else {
+                continue;
+            };
+            if m.pays_for_inheritance(dispatcher, free, lapse, look, now) {
+                free = 0;
+            }
+        }
+        *unused = free;
     }
 
     /// Takes the requests of the tasks that are threads of this process.

@@ -17,6 +17,7 @@ use crate::children::Child;
 use crate::doorbell::Doorbell;
 use crate::holder::{self, HolderName};
 use crate::host::{Host, Pending, TaskEntry};
+use crate::inheritance::Looks;
 use crate::member::{Member, MemberKind, Program, RunMode};
 use crate::start::{kept, PATIENCE};
 use crate::suspension::Suspension;
@@ -122,6 +123,7 @@ impl Host {
             saturated: false,
             raised_since: None,
             park_watch: ParkWatch::new(),
+            looks: Looks::default(),
         });
         self.pending.push(Pending { engine, member });
         let has_page = page.is_some();

@@ -22,7 +22,7 @@
 
 use punctual_process::Park;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, SWITCHING};
 use crate::member::{Member, MemberKind, RunMode};
 use crate::reports::Notice;
 
@@ -84,7 +84,8 @@ impl Member {
             idle: 0,
             ..self.park_watch
         };
-        if self.park_watch.unresponsive && matches!(self.kind, MemberKind::Thread(_)) {
+        let blocks_signal = matches!(self.kind, MemberKind::Thread(_));
+        if self.park_watch.unresponsive && blocks_signal || self.looks.found_lately(now) {
             self.demote();
         }
     }
@@ -135,7 +136,7 @@ impl Engine {
     /// Lowers parked members that still execute. One that is not at rest and has not executed may
     /// just not have run yet: it is polled again, at doubling intervals.
     pub(crate) fn find_unresponsive(&mut self, now: u64) {
-        let Engine { members, moving, notices, .. } = self;
+        let Engine { members, moving, cpu, notices, .. } = self;
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
             m.park_watch.fresh = false;
@@ -151,6 +152,10 @@ impl Engine {
                 if now >= m.park_watch.poll_at {
                     m.park_watch.poll_at = now + waited.max(GRACE);
                 }
+                continue;
+            }
+            if cpu.unused > SWITCHING && m.is_kept_by_inheritance(now) {
+                m.demote();
                 continue;
             }
             m.park_watch.ran += m.ran;
