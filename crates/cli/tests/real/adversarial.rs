@@ -8,6 +8,8 @@
 mod affinity_roles;
 #[path = "forking_roles.rs"]
 mod forking_roles;
+#[path = "inheritance_roles.rs"]
+mod inheritance_roles;
 #[path = "library_roles.rs"]
 pub mod library_roles;
 #[path = "page_roles.rs"]
@@ -47,6 +49,9 @@ extern "C" fn play() {
     match role.as_str() {
         "spin" => spin(LIFE),
         "attack" => thread_roles::attack(arg(0)),
+        "inherit" => inheritance_roles::wait(arg(0), number(0) as u32),
+        "inherit-owner" => inheritance_roles::own(number(0) as u32, arg(1) == "nap"),
+        "inherit-share" => inheritance_roles::share(),
         "page" => page_roles::attack(arg(0), arg(1)),
         "library" => library_roles::play(arg(0), arg(1), number(0) as u32),
         "waits" => page_wait_roles::wait(arg(0), arg(1)),
