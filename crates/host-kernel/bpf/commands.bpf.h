@@ -25,18 +25,24 @@ PD_INLINE void command_end(__u32 domain, pd_u64 now) __irqs_off
 	timer_arm(domain);
 }
 
-/* Overruns are handled from the records of the first reservation on that asks for it: earlier ones
- * belong to other reservations, and the ring may already have overwritten them. */
-PD_INLINE void draft_reservation(pd_ref d, __u32 domain,
-				 const struct pd_reservation_attr *from) __irqs_off
+/* Releases and overruns are handled from the records from here on: earlier ones belong to other
+ * reservations, and the ring may already have overwritten them. */
+PD_INLINE void command_follow_records(__u32 domain) __irqs_off
 {
 	struct punctual_domain *c = DOMAIN(domain);
 
-	pd_copy(&PD(d)->reservation_draft, from, );
-	if (c->handles_overruns || (from->overrun != PD_SIGNAL && from->overrun != PD_BACKGROUND))
+	if (c->follows_records)
 		return;
-	c->overrun_pos = PD(d)->record_count;
-	c->handles_overruns = 1;
+	c->followed = PD(PD_AT(domain))->record_count;
+	c->follows_records = 1;
+}
+
+PD_INLINE void draft_reservation(pd_ref d, __u32 domain,
+				 const struct pd_reservation_attr *from) __irqs_off
+{
+	pd_copy(&PD(d)->reservation_draft, from, );
+	if (from->overrun == PD_SIGNAL || from->overrun == PD_BACKGROUND)
+		command_follow_records(domain);
 }
 
 /* A job that an allocator adds ends its task's wait (late_wait.h). */
@@ -200,18 +206,22 @@ PD_INLINE pd_i64 command_lend(pd_ref d, struct punctual_command *command) __irqs
 	return refused;
 }
 
-/* The next decision finds it blocked, or ready again (decide.h). The caller cancels its job. */
+/* The next decision finds it blocked, and cancels its job; or ready again (decide.h). */
 PD_INLINE pd_i64 command_suspend(pd_ref d, struct punctual_command *command) __irqs_off
 {
 	__u32 task = command->suspend.task;
 	__u32 on = command->suspend.on != 0;
+	struct punctual_task *t = TASK_OF(command->domain, task);
+	__u32 r;
 
 	if (task >= PUNCTUAL_TASKS || !PD_TASK(d, task)->used)
 		return -ENOENT;
-	TASK_OF(command->domain, task)->suspended = on;
+	r = PD_TASK(d, task)->reservation;
+	command_follow_records(command->domain);
+	t->suspended = on;
 	domain_background(command->domain, task, on);
 	note(command->domain, task);
-	return 0;
+	return t->awaits && r != PD_NONE && pd_reservation_job(d, r);
 }
 
 PD_INLINE pd_i64 command_execute_of_task(pd_ref d, struct punctual_command *command) __irqs_off

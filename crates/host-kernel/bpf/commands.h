@@ -47,7 +47,7 @@ enum punctual_command_kind {
 	PUNCTUAL_TIMER_CANCEL = 38, /* [timer_id] */
 	PUNCTUAL_RELEASE_END = 39,  /* [release_end]: late waits now, 0 if this added none */
 	PUNCTUAL_TASK_LEND = 40,    /* [lend] */
-	PUNCTUAL_TASK_SUSPEND = 41, /* [suspend] */
+	PUNCTUAL_TASK_SUSPEND = 41, /* [suspend]: its releases that its thread has not seen */
 	/* What wakes the domain. */
 	PUNCTUAL_TIMER_CREATE = 48,  /* once for each domain, after punctual_create, on any CPU */
 	PUNCTUAL_TIMER_PROCESS = 49, /* by the timer process: when it has to run again, ns */

@@ -129,6 +129,16 @@ PD_FN int domain_gone(pd_u32 domain, pd_u32 task, int refused) __on_domain
 	return 0;
 }
 
+/* A release of a suspended task ends at once. */
+PD_INLINE void domain_cancel_release(__u32 domain, __u32 task, pd_u64 now) __on_domain
+{
+	pd_ref d = PD_AT(domain);
+	__u32 r = PD_TASK(d, task)->reservation;
+
+	if (r != PD_NONE)
+		pd_job_cancel(d, pd_reservation_job(d, r), now);
+}
+
 /* Applies the present state of a task that has a note. */
 PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now) __on_domain
 {
@@ -154,6 +164,8 @@ PD_INLINE void domain_update_task(__u32 domain, __u32 task, pd_u64 now) __on_dom
 		pd_task_ready(d, task, now);
 	} else {
 		pd_task_blocked(d, task, now);
+		if (t->suspended)
+			domain_cancel_release(domain, task, now);
 	}
 }
 
@@ -271,25 +283,27 @@ PD_INLINE void domain_update(__u32 domain, pd_u64 now, __u64 clock) __on_domain
 		domain_apply_notes(domain, now);
 }
 
-/* Overruns: signals and the background. Read from the records, which are there even when the ring
- * of events is full. */
-PD_FN int domain_handle_overruns(pd_u32 domain) __on_domain
+/* Signals and the background of overruns, and releases of suspended tasks, which the next decision
+ * cancels. Read from the records, which are there even when the ring of events is full. */
+PD_FN int domain_follow_records(pd_u32 domain) __on_domain
 {
 	struct punctual_domain *c = DOMAIN(domain);
 	pd_ref d = PD_AT(domain);
 
-	pd_while (c->overrun_pos < PD(d)->record_count) {
-		pd_record_p r = PD_RECORD(d, c->overrun_pos & PD(d)->record_mask);
+	pd_while (c->followed < PD(d)->record_count) {
+		pd_record_p r = PD_RECORD(d, c->followed & PD(d)->record_mask);
 		__u32 task = r->small;
 		__u32 kind = r->kind;
 
-		c->overrun_pos++;
+		c->followed++;
 		if (kind == PD_REC_EVENT + PD_EV_OVERRUN) {
 			domain_signal(domain, task);
 		} else if (kind == PD_REC_EVENT + PD_EV_BACKGROUND && task < PUNCTUAL_TASKS) {
 			domain_background(domain, task, 1);
 		} else if (kind == PD_REC_EVENT + PD_EV_RELEASED && task < PUNCTUAL_TASKS) {
 			domain_background(domain, task, 0);
+			if (TASK_OF(domain, task)->suspended)
+				note(domain, task);
 		}
 	}
 	return 0;
@@ -374,8 +388,8 @@ PD_FN int domain_select(pd_u32 domain, pd_u64 now, pd_u32 rings) __on_domain
 	}
 	domain_cap(domain, now);
 	c->fresh = 1;
-	if (c->handles_overruns)
-		domain_handle_overruns(domain);
+	if (c->follows_records)
+		domain_follow_records(domain);
 	if (c->asks_policies && c->event_pos != PD(d)->event_head) {
 		c->event_pos = PD(d)->event_head;
 		c->answered = now + ALLOCATOR_ANSWERS;

@@ -83,11 +83,11 @@ struct punctual_domain {
 	__u64 window, of_jobs, throttles;
 	__u64 allocators_window, of_allocators;
 	/* Events. */
-	__u64 overrun_pos;	/* records */
-	__u64 event_pos;	/* events */
-	__u64 answered;		/* by when allocators have answered them, CLOCK_MONOTONIC */
-	__u32 handles_overruns; /* a reservation has an overrun policy that is executed here */
-	__u32 asks_policies;	/* allocators in user space wait for the doorbell */
+	__u64 followed;	       /* records */
+	__u64 event_pos;       /* events */
+	__u64 answered;	       /* by when allocators have answered them, CLOCK_MONOTONIC */
+	__u32 follows_records; /* for the overruns and releases that are acted on here */
+	__u32 asks_policies;   /* allocators in user space wait for the doorbell */
 	/* Tasks in the background. */
 	__u32 backgrounds;
 	__u32 background; /* the last one that was served */

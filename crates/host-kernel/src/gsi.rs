@@ -94,13 +94,15 @@ impl CommandChannel<'_> {
         self.try_send(Command::TaskLend { task: task.0, to }).map(drop)
     }
 
-    /// Keeps a task from being ready, whatever its threads do, or no longer. Its threads execute in
-    /// the background meanwhile.
+    /// Keeps a task from being ready, whatever its threads do, or no longer. Its releases end as
+    /// cancelled meanwhile, the one in flight too, and its threads execute in the background.
+    /// Whether the one in flight has not begun: its thread still waits for it.
     ///
     /// # Errors
     /// [`Refusal::Nothing`]: there is no such task.
-    pub fn suspend(&self, task: TaskId, on: bool) -> Result<(), Refusal> {
-        self.try_send(Command::TaskSuspend { task: task.0, on: on.into() }).map(drop)
+    pub fn suspend(&self, task: TaskId, on: bool) -> Result<bool, Refusal> {
+        let unseen = self.try_send(Command::TaskSuspend { task: task.0, on: on.into() })?;
+        Ok(unseen > 0)
     }
 
     /// Has the kernel execute a command; the call with its results.
