@@ -451,10 +451,10 @@ uint64_t punctual_clock(void);
  * With PUNCTUAL_HOST_SERVICE the dispatchers are those of punctuald: the program needs no
  * privileges, and shares the CPUs with programs of other users. Each task is admitted by the
  * service. It schedules by PUNCTUAL_EDF; it has no groups, traces, overload and overrun handlers,
- * changes no priorities, suspends tasks on the user host alone, and its tasks cannot use the locks
- * of this library (ENOTSUP). When the service ends, tasks continue as ordinary threads, where
- * punctual_wait_period(3) returns -ECANCELED. With PUNCTUAL_HOST_AUTO, a report of the kind
- * PUNCTUAL_REPORT_WARNING has which host it is, and why.
+ * changes no priorities, and its tasks cannot use the locks of this library (ENOTSUP). When the
+ * service ends, tasks continue as ordinary threads, where punctual_wait_period(3) returns
+ * -ECANCELED. With PUNCTUAL_HOST_AUTO, a report of the kind PUNCTUAL_REPORT_WARNING has which host
+ * it is, and why.
  *
  * Errors:
  * EINVAL a value is out of its range; there is no such CPU; the service does not do this
@@ -764,7 +764,8 @@ int punctual_task_change(struct punctual_task *task, const struct punctual_task_
  *
  * Suspends the task until punctual_task_resume(3) was called as often as this. Processes are frozen
  * at once. A thread of this program is suspended where it calls punctual_wait_period(3), because
- * anywhere else it may hold a lock that others need. Its releases come meanwhile, and end at once:
+ * anywhere else it may hold a lock that others need; inside the kernel it has the ordinary class
+ * until then. Its releases come meanwhile, and end at once:
  * its budget is not used, no deadline is missed, and the next return from punctual_wait_period(3)
  * reports them as lost. Does not wait until the task stands still.
  *
@@ -775,7 +776,6 @@ int punctual_task_change(struct punctual_task *task, const struct punctual_task_
  * ESRCH the task has ended, or was asked to end
  * ECANCELED the set is closed
  * EAGAIN the task is suspended 4,294,967,294 times
- * EINVAL the service schedules the task inside the kernel
  */
 int punctual_task_suspend(struct punctual_task *task);
 
@@ -800,8 +800,7 @@ int punctual_task_resume(struct punctual_task *task);
  * punctual_task_resume(3), for which the task needs a handle. A call of punctual_task_resume(3)
  * before this one does not count.
  *
- * Real-time safe on the user host. A task of the service waits for an answer of the service; inside
- * the kernel it is not suspended, and waits for its next release.
+ * Real-time safe on the user host. A task of the service waits for an answer of the service.
  *
  * Errors:
  * ECANCELED the task is to end: its set was closed, or punctual_task_stop(3) called

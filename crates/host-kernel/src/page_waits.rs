@@ -17,6 +17,7 @@ struct YieldPage {
     page: DispatcherPage,
     /// As published, with no lost releases.
     first: PageRelease,
+    suspended: bool,
 }
 
 impl PageWaits {
@@ -34,7 +35,7 @@ impl PageWaits {
         };
         let skips = spec.overrun == Overrun::Skip;
         let page = DispatcherPage::by_yield(page, &first, spec.period, skips);
-        self.0.insert(joining.index, YieldPage { page, first });
+        self.0.insert(joining.index, YieldPage { page, first, suspended: false });
     }
 
     pub fn remove(&mut self, index: usize) {
@@ -43,7 +44,7 @@ impl PageWaits {
 
     /// Other parameters, but the period.
     pub fn change(&mut self, index: usize, change: &TaskChange) {
-        let Some(YieldPage { page, first }) = self.0.get_mut(&index) else { return };
+        let Some(YieldPage { page, first, .. }) = self.0.get_mut(&index) else { return };
         first.budget = change.budget.unwrap_or(first.budget);
         if let Some(deadline) = change.deadline {
             first.deadline = first.release.saturating_add(deadline);
@@ -51,9 +52,32 @@ impl PageWaits {
         page.publish(first, 0);
     }
 
-    /// The dispatcher could not make so many of its releases.
+    /// Its thread cannot have so many of its releases.
     pub fn lost(&mut self, index: usize, count: u64) {
-        let Some(YieldPage { page, first }) = self.0.get_mut(&index) else { return };
+        let Some(YieldPage { page, first, .. }) = self.0.get_mut(&index) else { return };
         page.publish(&PageRelease { lost: count as u32, ..*first }, 0);
+    }
+
+    /// It had a release, which is lost while it is suspended.
+    pub fn released(&mut self, index: usize) {
+        if self.0.get(&index).is_some_and(|page| page.suspended) {
+            self.lost(index, 1);
+        }
+    }
+
+    /// Its thread is to leave its wait, and to execute nothing until it is resumed.
+    pub fn suspend(&mut self, index: usize) {
+        if let Some(page) = self.0.get_mut(&index).filter(|page| !page.suspended) {
+            page.suspended = true;
+            page.page.turn();
+        }
+    }
+
+    /// Its thread waits for its next release.
+    pub fn resume(&mut self, index: usize) {
+        if let Some(page) = self.0.get_mut(&index).filter(|page| page.suspended) {
+            page.suspended = false;
+            page.page.turn();
+        }
     }
 }

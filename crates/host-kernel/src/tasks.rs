@@ -240,7 +240,9 @@ impl Tasks {
     pub fn adopted_pid(&self, index: usize) -> Result<i32, Diagnostic> {
         let adopted = self.all.get(&index).filter(|process| process.kind == Kind::Adopted);
         adopted.map(|process| process.pid).ok_or_else(|| {
-            let cause = "inside the kernel only a process that ran before is suspended";
+            let cause =
+                "inside the kernel only a process that ran before, and a thread of a program \
+                         of the service, is suspended";
             Diagnostic::usage(cause, OTHERS)
         })
     }

@@ -56,8 +56,7 @@ impl ServiceSuspension {
     /// Suspends the task once more.
     ///
     /// # Errors
-    /// It has ended, or is one that cannot be suspended; the service schedules inside the kernel,
-    /// or has ended.
+    /// It has ended, or is one that cannot be suspended; the service has ended.
     pub fn suspend(&self) -> Result<(), Diagnostic> {
         self.reservation.suspend(lock(&self.client).as_mut().ok_or_else(closed)?)
     }

@@ -184,10 +184,12 @@ impl ServiceThread {
     /// returns only when it was resumed as often as it was suspended. Waits for an answer of the
     /// service first.
     pub fn suspend(&self) -> Option<PageRelease> {
-        if let (Some(reservation), false) = (self.entry.reservation.get(), self.is_over()) {
+        if let (Some(reservation), Some(reserved), false) =
+            (self.entry.reservation.get(), &*self.reserved.borrow(), self.is_over())
+        {
             if let Some(client) = lock(&self.entry.client).as_mut() {
                 // Where it cannot be suspended, it waits for its next release.
-                let _ = reservation.suspend(client);
+                let _ = reserved.suspend_by(|| reservation.suspend(client));
             }
         }
         self.wait_period()

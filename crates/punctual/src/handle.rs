@@ -161,15 +161,15 @@ impl<T> TaskHandle<T> {
     /// Suspends the task until [`resume`](TaskHandle::resume) was called as often as this. A
     /// command or process is frozen at once; a thread of this program is suspended where it calls
     /// [`wait_period`](crate::Task::wait_period), because anywhere else it may hold a lock that
-    /// others need. Its releases come meanwhile, and end at once: its budget is not used, no
-    /// deadline is missed, and the next return from `wait_period` reports them as lost. Does not
-    /// wait until the task stands still. Neither allocates nor locks on the user host; waits for an
-    /// answer of the service.
+    /// others need; inside the kernel it has the ordinary class until then. Its releases come
+    /// meanwhile, and end at once: its budget is not used, no deadline is missed, and the next
+    /// return from `wait_period` reports them as lost. Does not wait until the task stands still.
+    /// Neither allocates nor locks on the user host; waits for an answer of the service.
     ///
     /// # Errors
     /// The task has ended (ESRCH), or its run has (ECANCELED); a thread of another process without
-    /// a page; a policy that makes each job by itself; inside the kernel all but a process that ran
-    /// before.
+    /// a page; a policy that makes each job by itself; on the kernel host of this program all but a
+    /// process that ran before.
     pub fn suspend(&self) -> Result<(), Error> {
         self.suspension(true)
     }

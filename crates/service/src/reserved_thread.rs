@@ -80,6 +80,20 @@ impl ReservedThread {
         }
     }
 
+    /// Suspends the task by this request, so that its next wait returns when that was resumed
+    /// as often, and not before. On the user host that is so by itself.
+    ///
+    /// # Errors
+    /// The request's: it is not suspended.
+    pub fn suspend_by<E>(&self, request: impl FnOnce() -> Result<(), E>) -> Result<(), E> {
+        let resumption = self.page.next_resumption();
+        request()?;
+        if self.page.waits_by_yield() {
+            self.page.wait_for_resumption(resumption);
+        }
+        Ok(())
+    }
+
     /// The release whose budget the thread executes on. After an overrun that is a later one than
     /// `wait_period` returned; `lost` counts releases that it has not returned yet.
     #[must_use]

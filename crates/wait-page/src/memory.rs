@@ -112,8 +112,10 @@ impl NewPage {
     pub fn seal(self) -> io::Result<SealedPage> {
         fcntl_add_seals(&self.memory, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
         let words = self.page.mapping.words();
-        let ServiceWords { version, answered, over, sequence, lost, waits_by, .. } = &words.service;
-        for word in [version, answered, over, sequence, lost, waits_by, &words.client.asked] {
+        let ServiceWords { version, answered, over, sequence, lost, waits_by, turns, .. } =
+            &words.service;
+        let asked = &words.client.asked;
+        for word in [version, answered, over, sequence, lost, waits_by, turns, asked] {
             word.store(0, SeqCst);
         }
         version.store(VERSION, SeqCst);

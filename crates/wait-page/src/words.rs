@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Of the layout: a client of another one refuses the page.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// How a thread waits (`waits_by`): it sleeps on `answered`.
 pub const BY_PAGE: u32 = 0;
@@ -44,6 +44,8 @@ pub struct ServiceWords {
     pub waits_by: AtomicU32,
     /// Where it waits by sched_yield, ns: releases follow the first one at this distance.
     pub period: AtomicU64,
+    /// Where it waits by sched_yield: how often it was suspended and resumed; odd: it is suspended.
+    pub turns: AtomicU32,
 }
 
 /// Written by the client; never read where the thread waits by sched_yield.

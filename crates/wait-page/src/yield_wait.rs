@@ -16,6 +16,11 @@
 //!
 //! The dispatcher counts no late waits of a thread that never waited, so before the first yield the
 //! client returns them itself.
+//!
+//! A suspended thread executes in the background: its sched_yield returns, and it sleeps where it
+//! waits, until the page says that it is resumed. Its next release then is the one after those that
+//! the page says it lost. One that was resumed before it came there has had a release meanwhile for
+//! which it did not wait.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -37,12 +42,27 @@ pub struct YieldWaits {
     next: Cell<Option<u64>>,
     /// It has yielded: its dispatcher counts its late waits.
     is_counted: Cell<bool>,
-    /// Lost releases that were returned, of those that the dispatcher could not make.
+    /// Lost releases that were returned, of those that the dispatcher did not give it.
     lost: Cell<u32>,
+    /// Releases that it had without a wait, and that no wait has returned as lost.
+    unseen: Cell<u32>,
+    /// `turns` of the page when a wait returned last.
+    turns: Cell<u32>,
+    /// A wait returns when that is at least this.
+    resumption: Cell<u32>,
     /// The thread's CPU clock when a wait returned right after a release, ns.
     begun: Cell<u64>,
     /// When it last looked whether its service is there, CLOCK_MONOTONIC ns.
     looked: Cell<u64>,
+}
+
+/// Whether a thread may execute.
+#[derive(Debug, PartialEq, Eq)]
+enum Suspension {
+    Not,
+    /// It is asked for, and not in effect.
+    ToCome,
+    InEffect,
 }
 
 /// What a wait does next.
@@ -59,7 +79,7 @@ impl YieldWaits {
     /// Of a wait that has yielded so often.
     pub fn step(&self, schedule: &Schedule, now: u64, yields: u32) -> NextStep {
         let next = self.next.get();
-        let due = next.unwrap_or(0);
+        let due = self.due(schedule);
         let come = schedule.latest(now).filter(|&latest| latest >= due);
         let must_yield = next.is_some() && yields == 0 && (self.is_counted.get() || schedule.skips);
         match come {
@@ -69,34 +89,61 @@ impl YieldWaits {
         }
     }
 
+    /// Number of the first release that a wait returns.
+    fn due(&self, schedule: &Schedule) -> u64 {
+        let lost = if schedule.skips { 0 } else { self.newly_lost(schedule) };
+        self.next.get().map_or(0, |next| next.saturating_add(lost.into()))
+    }
+
+    fn newly_lost(&self, schedule: &Schedule) -> u32 {
+        schedule.first.lost.wrapping_sub(self.lost.get())
+    }
+
+    /// By the `turns` of the page.
+    fn suspension(&self, turns: u32) -> Suspension {
+        match turns {
+            odd if odd % 2 == 1 => Suspension::InEffect,
+            turns if (turns.wrapping_sub(self.resumption.get()) as i32) < 0 => Suspension::ToCome,
+            _ => Suspension::Not,
+        }
+    }
+
+    /// It has had a release without a wait.
+    fn had_unseen(&self, skips: bool) {
+        if let (Some(next), false) = (self.next.get(), skips) {
+            self.next.set(Some(next.saturating_add(1)));
+            self.unseen.set(self.unseen.get().saturating_add(1));
+        }
+    }
+
     /// A wait returns with the latest release.
     pub fn take(&self, schedule: &Schedule, latest: u64) -> PageRelease {
-        let all_lost = schedule.first.lost;
-        let lost = match self.next.get() {
-            None => 0,
-            Some(next) if schedule.skips => latest.saturating_sub(next),
-            Some(_) => all_lost.wrapping_sub(self.lost.get()).into(),
-        };
-        self.lost.set(all_lost);
+        let lost = self.not_returned(schedule, latest);
         let next = match self.next.get() {
-            Some(next) if !schedule.skips => next.saturating_add(lost),
+            Some(_) if !schedule.skips => self.due(schedule),
             _ => latest,
         };
+        self.lost.set(schedule.first.lost);
+        self.unseen.set(0);
         self.next.set(Some(next.saturating_add(1)));
-        let lost = u32::try_from(lost).unwrap_or(u32::MAX);
         PageRelease { lost, ..schedule.release(latest) }
     }
 
     /// The latest release; `lost` is what no wait has returned yet.
     pub fn current(&self, schedule: &Schedule, now: u64) -> PageRelease {
         let latest = schedule.latest(now).unwrap_or(0);
-        let lost = match self.next.get() {
+        PageRelease { lost: self.not_returned(schedule, latest), ..schedule.release(latest) }
+    }
+
+    /// Lost releases that no wait has returned.
+    fn not_returned(&self, schedule: &Schedule, latest: u64) -> u32 {
+        match self.next.get() {
+            None => 0,
             Some(next) if schedule.skips => {
                 u32::try_from(latest.saturating_sub(next)).unwrap_or(u32::MAX)
             }
-            _ => schedule.first.lost.wrapping_sub(self.lost.get()),
-        };
-        PageRelease { lost, ..schedule.release(latest) }
+            Some(_) => self.newly_lost(schedule).saturating_add(self.unseen.get()),
+        }
     }
 
     /// What is left of the latest release's budget, or less: what was executed since the thread's
@@ -106,6 +153,11 @@ impl YieldWaits {
         let PageRelease { release, budget, .. } = schedule.release(latest);
         let executed = clock.saturating_sub(self.begun.get()).min(now.saturating_sub(release));
         budget.saturating_sub(executed)
+    }
+
+    fn yield_now(&self) {
+        self.is_counted.set(true);
+        sched_yield();
     }
 
     fn must_look(&self, now: u64, patience: u64) -> bool {
@@ -123,6 +175,10 @@ impl ClientPage {
         let waits = &self.yields;
         let began = monotonic_ns();
         let mut yields = 0;
+        let mut turns = self.turns();
+        if turns != waits.turns.get() && turns % 2 == 0 {
+            self.schedule().into_iter().for_each(|schedule| waits.had_unseen(schedule.skips));
+        }
         loop {
             let now = monotonic_ns();
             if self.is_over() || waits.must_look(now, patience) && is_alone() {
@@ -130,29 +186,64 @@ impl ClientPage {
             }
             // Its client has damaged it.
             let Some(schedule) = self.schedule() else { return WaitAnswer::Over };
-            match waits.step(&schedule, now, yields) {
-                NextStep::Return(latest) => {
+            let (suspension, step) = (waits.suspension(turns), waits.step(&schedule, now, yields));
+            match (suspension, step) {
+                (Suspension::Not, NextStep::Return(latest)) => {
                     if waits.next.get().is_some() && schedule.latest(began) < Some(latest) {
                         waits.begun.set(thread_cpu_ns());
                     }
+                    waits.turns.set(turns);
+                    // Never so far from `turns` that the difference changes its sign.
+                    waits.resumption.set(turns);
                     return WaitAnswer::Released(waits.take(&schedule, latest));
                 }
-                NextStep::Yield => {
+                (Suspension::Not, NextStep::Yield) => {
                     yields += 1;
-                    waits.is_counted.set(true);
-                    sched_yield();
+                    waits.yield_now();
                 }
-                NextStep::Sleep(_) if is_alone() => return WaitAnswer::Over,
-                NextStep::Sleep(until) => self.sleep(until.min(now.saturating_add(patience))),
+                (Suspension::ToCome, _) if yields == 0 => {
+                    yields += 1;
+                    waits.yield_now();
+                }
+                (Suspension::Not, NextStep::Sleep(_)) if is_alone() => return WaitAnswer::Over,
+                (Suspension::Not, NextStep::Sleep(until)) => {
+                    self.sleep(turns, until.min(now.saturating_add(patience)));
+                }
+                (suspension, step) => {
+                    if suspension == Suspension::ToCome && matches!(step, NextStep::Return(_)) {
+                        waits.had_unseen(schedule.skips);
+                    }
+                    // Its job is over: it does not end another one.
+                    yields = yields.max(1);
+                    self.sleep(turns, now.saturating_add(patience));
+                }
             }
+            turns = self.turns();
         }
     }
 
-    /// Until then, CLOCK_MONOTONIC ns, or the end of the reservation.
-    fn sleep(&self, until: u64) {
+    fn turns(&self) -> u32 {
+        self.words().service.turns.load(Ordering::SeqCst)
+    }
+
+    /// What [`wait_for_resumption`](ClientPage::wait_for_resumption) takes, before the thread asks
+    /// to be suspended.
+    pub fn next_resumption(&self) -> u32 {
+        let turns = self.turns();
+        turns.wrapping_add(2 - turns % 2)
+    }
+
+    /// The thread will be suspended, as it asked: its next wait by sched_yield returns after the
+    /// resumption from that.
+    pub fn wait_for_resumption(&self, resumption: u32) {
+        self.yields.resumption.set(resumption);
+    }
+
+    /// Until then, CLOCK_MONOTONIC ns, the end of the reservation, or another turn.
+    fn sleep(&self, turns: u32, until: u64) {
         let answered = &self.words().service.answered;
         let before = answered.load(Ordering::SeqCst);
-        if !self.is_over() {
+        if !self.is_over() && self.turns() == turns {
             futex::wait_shared(answered, before, until);
         }
     }

@@ -1,11 +1,11 @@
-//! Programs that the service suspends inside the kernel.
+//! Programs and threads that the service suspends inside the kernel.
 
 use std::time::Duration;
 
 use punctual_service::ServiceClient;
 
 use crate::machine::{executed, scheduler_becomes, until, Machine};
-use crate::punctual::{executing_companion, Running};
+use crate::punctual::{companion, executing_companion, Running};
 use crate::service::{assert_share, is_an_ordinary_one, request, Service};
 
 /// Longer than the kernel bears a thread that is runnable and does not execute.
@@ -89,4 +89,14 @@ fn a_suspended_program_continues_when_its_service_is_killed() {
     is_an_ordinary_one(&program);
     let before = executed(program.id());
     until("it executes", || executed(program.id()) > before);
+}
+
+#[test]
+fn a_thread_that_is_suspended_for_longer_than_the_watchdog_bears_goes_on_when_it_is_resumed() {
+    let Some(_machine) = Machine::with_sched_ext() else { return };
+    let service = Service::start();
+    let socket = service.socket.display();
+    let program = companion(&format!("library suspends-for-long {socket} 0"));
+    let ended = program.output().status;
+    assert!(ended.success(), "{ended}");
 }

@@ -8,8 +8,8 @@ use ::punctual::{Error, RunEvent, Running, TaskEnd, TaskHandle};
 use punctual_test_support::{comes_true, execute_briefly};
 
 use super::{
-    await_event, by_service, host_of_service, is_ordinary, observed, patiently, start,
-    wait_until_over, warning, LIFE, MS,
+    await_event, by_service, is_ordinary, observed, patiently, start, wait_until_over, warning,
+    LIFE, MS,
 };
 
 /// Two tasks until they are over: one that waits, and one that looks whether it is over.
@@ -89,10 +89,7 @@ pub fn replaced(cpu: u32) {
     let two = TwoThreads::start(cpu);
     let [waits, looks] = &two.handles;
     waits.set_budget(MS * 3 / 2).expect("it fits");
-    let suspends = host_of_service() == "user";
-    if suspends {
-        waits.suspend().expect("it executes");
-    }
+    waits.suspend().expect("it executes");
     // The test has seen that both begin: this is another thing to see.
     let ready = ready_file(std::process::id());
     assert!(comes_true(|| !std::path::Path::new(&ready).exists()));
@@ -114,10 +111,8 @@ pub fn replaced(cpu: u32) {
         assert!(Instant::now() < end, "it has a reservation again");
     }
     assert_eq!(Duration::from_nanos(assigned), MS * 3 / 2);
-    if suspends {
-        waits.resume().expect("it is suspended still");
-        assert_eq!(waits.resume().expect_err("no more").errno, Some(libc::EALREADY));
-    }
+    waits.resume().expect("it is suspended still");
+    assert_eq!(waits.resume().expect_err("no more").errno, Some(libc::EALREADY));
     assert!(!looks.is_finished() && !waits.is_finished());
     // The connection has another process at its other end.
     let again = patiently(|| {

@@ -20,7 +20,7 @@ pub mod library_end_roles;
 use library_end_roles::{ends, replaced};
 #[path = "library_suspend_roles.rs"]
 mod library_suspend_roles;
-use library_suspend_roles::{suspends, suspends_processes};
+use library_suspend_roles::{suspends, suspends_for_long};
 #[path = "rtai_roles.rs"]
 mod rtai_roles;
 
@@ -36,10 +36,8 @@ pub fn play(role: &str, socket: &str, cpu: u32) {
         "refused" => refused,
         "locks" => locks,
         "spins" => spins,
-        "suspends" => match host_of_service().as_str() {
-            "user" => suspends,
-            _ => suspends_processes,
-        },
+        "suspends" => suspends,
+        "suspends-for-long" => suspends_for_long,
         "too-much" => too_much,
         "ends" => ends,
         "replaced" => replaced,

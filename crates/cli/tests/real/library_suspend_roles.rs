@@ -3,10 +3,11 @@
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use ::punctual::{Released, Running, TaskHandle};
 use punctual_service::{ServiceClient, TaskRequest};
-use punctual_sys::clock::CpuClock;
+use punctual_sys::clock::{thread_cpu_ns, CpuClock};
 use punctual_test_support::comes_true;
 
 use super::{by_service, drop_of, patiently, start, MS};
@@ -25,25 +26,9 @@ fn suspended_periods_pass<T>(task: &TaskHandle<T>, periods: u64) {
 pub fn suspends(cpu: u32) {
     let running = start(|| by_service(cpu).task("first").period(20 * MS).budget(MS).spawn(drop_of));
     threads(&running);
+    in_jobs(&running);
     itself(&running);
     process(&running);
-    drop(running.stop().expect("it runs"));
-    of_this_process();
-}
-
-/// Inside the kernel processes are suspended, and a thread that suspends itself waits for its next
-/// release.
-pub fn suspends_processes(cpu: u32) {
-    let running = start(|| by_service(cpu).task("first").period(20 * MS).budget(MS).spawn(drop_of));
-    let draft = |name: &str| running.task(name).period(10 * MS).budget(MS);
-    let waits = draft("waits").spawn(|task| task.suspend().is_some()).expect("it fits");
-    assert_eq!(waits.join(), Ok(true));
-    process(&running);
-    let task = draft("refuses").spawn(drop_of).expect("it fits");
-    for refused in [task.suspend(), task.resume()] {
-        let refused = refused.expect_err("inside the kernel");
-        assert!(refused.cause.contains("only a process that ran before"), "{refused}");
-    }
     drop(running.stop().expect("it runs"));
     of_this_process();
 }
@@ -78,6 +63,64 @@ fn threads(running: &Running) {
         let between = pair[1].number - pair[0].number - 1;
         assert_eq!(u64::from(pair[1].lost), between, "{pair:?}");
     }
+}
+
+/// A thread is suspended wherever it is, and resumed whether it had come to rest or not.
+fn in_jobs(running: &Running) {
+    let count = Arc::new(AtomicU64::new(0));
+    let in_task = count.clone();
+    let task = running.task("jobs").period(10 * MS).budget(MS).spawn(move |task| {
+        for release in task.releases() {
+            in_task.fetch_add(1, SeqCst);
+            // Each fourth job takes three budgets.
+            let until = thread_cpu_ns() + if release.number % 4 == 0 { 3_000_000 } else { 0 };
+            while thread_cpu_ns() < until {}
+        }
+    });
+    let task = task.expect("it fits");
+    let goes_on = || {
+        let before = count.load(SeqCst);
+        assert!(comes_true(|| count.load(SeqCst) > before + 4));
+    };
+    goes_on();
+    for turn in 0..10 {
+        std::thread::sleep(MS * turn * 17 / 10);
+        task.suspend().expect("it lives");
+        if turn % 2 == 0 {
+            suspended_periods_pass(&task, 3);
+            let stood = count.load(SeqCst);
+            suspended_periods_pass(&task, 3);
+            assert_eq!(count.load(SeqCst), stood);
+        }
+        task.resume().expect("it is suspended");
+        goes_on();
+    }
+    task.stop().expect("it lives");
+    task.join().expect("it returns");
+}
+
+/// A thread is suspended for longer than the kernel bears one that is ready and does not execute.
+pub fn suspends_for_long(cpu: u32) {
+    let running = start(|| by_service(cpu).task("first").period(20 * MS).budget(MS).spawn(drop_of));
+    let seen = Arc::new(Mutex::new(Vec::<Released>::new()));
+    let in_task = seen.clone();
+    let task = running.task("notes").period(10 * MS).budget(MS).spawn(move |task| {
+        for release in task.releases() {
+            in_task.lock().expect("none panics").push(release);
+        }
+    });
+    let task = task.expect("it fits");
+    let count = || seen.lock().expect("none panics").len();
+    assert!(comes_true(|| count() > 2));
+    task.suspend().expect("it lives");
+    suspended_periods_pass(&task, 3);
+    let stood = count();
+    std::thread::sleep(Duration::from_secs(35));
+    assert_eq!(count(), stood);
+    task.resume().expect("it is suspended");
+    assert!(comes_true(|| count() > stood + 2));
+    assert!(seen.lock().expect("none panics")[stood].lost > 3_000);
+    drop(running.stop().expect("it runs"));
 }
 
 /// A task suspends itself, and another thread resumes it.

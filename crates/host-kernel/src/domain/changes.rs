@@ -137,13 +137,22 @@ impl Domain<'_> {
     /// The kernel's failure.
     pub(super) fn suspend(&mut self, index: usize, on: bool) -> Result<(), Diagnostic> {
         let Some(task) = self.members.number(index) else { return Ok(()) };
-        // Releases until now are of the time before.
-        self.poll()?;
-        self.drain_events()?;
-        let _ = self.gsi.channel().suspend(task, on);
-        match on {
-            true => drop(self.allocators.suspend(&mut self.gsi, task)),
-            false => self.allocators.resume(task),
+        // Releases until now are of the time before. The page says so before its thread executes in
+        // the background, and after it has executed there for the last time.
+        if on {
+            self.poll()?;
+            self.drain_events()?;
+            self.pages.suspend(index);
+            if self.gsi.channel().suspend(task, true) == Ok(true) {
+                self.pages.lost(index, 1);
+            }
+            let _ = self.allocators.suspend(&mut self.gsi, task);
+        } else {
+            let _ = self.gsi.channel().suspend(task, false);
+            self.poll()?;
+            self.drain_events()?;
+            self.allocators.resume(task);
+            self.pages.resume(index);
         }
         Ok(())
     }

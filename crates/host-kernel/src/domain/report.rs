@@ -49,8 +49,10 @@ impl<'d, 'a> Report<'d, 'a> {
             _ => {}
         }
         let index = members.index_at(&event);
-        if let ReleaseEvent::Lost { count, .. } = event {
-            pages.lost(index, count);
+        match event {
+            ReleaseEvent::Lost { count, .. } => pages.lost(index, count),
+            ReleaseEvent::Released { .. } => pages.released(index),
+            _ => {}
         }
         let all = [event].into_iter().chain(saturated);
         events.extend(all.map(|event| KeyedEvent { event, key, index }));

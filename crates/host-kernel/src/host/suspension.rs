@@ -1,9 +1,10 @@
-//! Processes that are suspended by request, until they were resumed as often.
+//! Tasks that are suspended by request, until they were resumed as often.
 //!
-//! A process that the dispatcher just did not select could hold locks of the kernel: where it was
+//! One that the dispatcher just did not select could hold locks of the kernel: where it was
 //! preempted in a system call, all that need those locks would wait until it is resumed. So it
-//! executes on, in the background, until the freezer has stopped each of its threads on its way out
-//! of the kernel.
+//! executes on, in the background. A process does until the freezer has stopped each of its threads
+//! on its way out of the kernel; a thread with a page does until it comes to where it waits for its
+//! release, and sleeps there (yield_wait.rs).
 //!
 //! ```text
 //!   executes ──freeze, Command::Suspend──> in the background ──(its way out)──> frozen
@@ -20,29 +21,35 @@ use super::KernelHost;
 use crate::domain::Command;
 use crate::run_state::RunState;
 
-/// The suspended processes, by index.
+/// The suspended tasks, by index.
 pub(crate) type Suspended = BTreeMap<usize, Suspension>;
 
 pub(crate) struct Suspension {
     count: u32,
-    frozen: FrozenProcess,
+    /// Of a process.
+    frozen: Option<FrozenProcess>,
 }
 
 impl KernelHost {
     /// Whether [`suspend`](Self::suspend) does anything for this task.
     ///
     /// # Errors
-    /// It is no process that was running before it became a task.
+    /// It is neither a process that was running before it became a task, nor a thread with a page.
     pub fn check_suspension(&self, index: usize) -> Result<(), Diagnostic> {
-        self.tasks.as_ref().map_or_else(|| Err(ended()), |tasks| tasks.adopted_pid(index).map(drop))
+        let tasks = self.tasks.as_ref().ok_or_else(ended)?;
+        match tasks.has_page(index) {
+            true => Ok(()),
+            false => tasks.adopted_pid(index).map(drop),
+        }
     }
 
-    /// Suspends a process with its children once more. Its releases come meanwhile, and end as
-    /// cancelled. That its policy is one of the dispatcher's reservations is the caller's.
+    /// Suspends a process with its children, or a thread with a page, once more. Its releases come
+    /// meanwhile, and end as cancelled. That its policy is one of the dispatcher's reservations is
+    /// the caller's.
     ///
     /// # Errors
-    /// It has ended, or cannot be moved to a cgroup of its own; no cgroup v2; it is suspended 2^32
-    /// - 1 times. Nothing is changed then.
+    /// It has ended, or is neither of these; a process that cannot be moved to a cgroup of its own;
+    /// no cgroup v2; it is suspended 2^32 - 1 times. Nothing is changed then.
     pub fn suspend(&mut self, index: usize) -> Result<(), Diagnostic> {
         let (Some(spec), Some(domain)) = (self.state.spec(index), self.state.domain_of(index))
         else {
@@ -56,13 +63,16 @@ impl KernelHost {
             return Ok(());
         }
         let tasks = self.tasks.as_mut().ok_or_else(ended)?;
-        let frozen = tasks.freeze(index, &spec.name, &self.locks)?;
+        let frozen = match tasks.has_page(index) {
+            true => None,
+            false => Some(tasks.freeze(index, &spec.name, &self.locks)?),
+        };
         self.suspended.insert(index, Suspension { count: 1, frozen });
         self.send(domain, Command::Suspend(index, true));
         Ok(())
     }
 
-    /// Takes back one suspension: after the last one the process executes from its next release on.
+    /// Takes back one suspension: after the last one the task executes from its next release on.
     ///
     /// # Errors
     /// It is not suspended (EALREADY).
@@ -85,8 +95,8 @@ impl KernelHost {
 
 /// Of a task that is resumed, or is to end.
 pub(super) fn end_suspension(suspended: &mut Suspended, state: &mut RunState, index: usize) {
-    let suspension = suspended.remove(&index);
-    for problem in suspension.map(|s| s.frozen.restore()).unwrap_or_default() {
+    let frozen = suspended.remove(&index).and_then(|suspension| suspension.frozen);
+    for problem in frozen.map(FrozenProcess::restore).unwrap_or_default() {
         state.note(format!("not restored: {problem}"));
     }
 }

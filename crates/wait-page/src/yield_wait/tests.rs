@@ -118,13 +118,17 @@ fn the_remaining_budget_is_what_is_left_at_least() {
     assert_eq!((left(111, 1_005), left(112, 1_005)), (3, 2));
 }
 
+/// The first release of a page.
+fn first_at(first: u64) -> PageRelease {
+    PageRelease { release: first, deadline: first + 5, budget: 3, ..schedule(false, 0).first }
+}
+
 /// A page of releases at `first` and each `period` from there, and its client.
 fn page(first: u64, period: u64) -> (DispatcherPage, ClientPage) {
     let new = NewPage::make().expect("a page");
     let client = ClientPage::open(new.memory()).expect("it is not sealed");
     let sealed = new.seal().expect("the client has not touched it");
-    let first =
-        PageRelease { release: first, deadline: first + 5, budget: 3, ..schedule(false, 0).first };
+    let first = first_at(first);
     (DispatcherPage::by_yield(&sealed, &first, period, false), client)
 }
 
@@ -181,12 +185,63 @@ fn whatever_a_client_writes_its_waits_end() {
                 words.waits_by.store(waits_by, Ordering::SeqCst);
                 for lost in [0, 1, u32::MAX] {
                     words.lost.store(lost, Ordering::SeqCst);
+                    words.turns.store(lost, Ordering::SeqCst);
                     let _ = client.wait_by_yield(0, || true);
-                    let _ = (client.release(), client.remaining_budget());
+                    let _ = (client.release(), client.remaining_budget(), client.next_resumption());
                 }
             }
         }
     }
     drop(dispatcher);
     assert_eq!(client.wait_by_yield(NEVER, || false), WaitAnswer::Over);
+}
+
+const MS: u64 = 1_000_000;
+
+/// What a wait of a thread returned that had so many lost releases while it was suspended.
+fn released(answer: WaitAnswer, lost: u32) -> PageRelease {
+    let WaitAnswer::Released(release) = answer else { panic!("{answer:?}") };
+    assert_eq!(release.lost, lost, "{release:?}");
+    release
+}
+
+#[test]
+fn a_suspended_thread_sleeps_until_the_release_after_those_that_it_lost() {
+    let begin = monotonic_ns();
+    let (mut dispatcher, client) = page(begin, MS);
+    let first = released(client.wait_by_yield(NEVER, || false), 0);
+    dispatcher.turn();
+    let waits = std::thread::spawn(move || client.wait_by_yield(NEVER, || false));
+    std::thread::sleep(std::time::Duration::from_millis(3));
+    assert!(!waits.is_finished());
+    dispatcher.publish(&PageRelease { lost: 7, ..first_at(begin) }, 0);
+    dispatcher.turn();
+    let next = released(waits.join().expect("it does not panic"), 7);
+    assert!(next.number >= first.number + 8, "{next:?}");
+}
+
+#[test]
+fn one_that_was_resumed_before_it_waited_had_a_release_without_a_wait() {
+    let (mut dispatcher, client) = page(0, MS);
+    let first = released(client.wait_by_yield(NEVER, || false), 0);
+    dispatcher.turn();
+    dispatcher.turn();
+    let next = released(client.wait_by_yield(NEVER, || false), 1);
+    assert!(next.number >= first.number + 2, "{next:?}");
+    released(client.wait_by_yield(NEVER, || false), 0);
+}
+
+#[test]
+fn one_that_suspends_itself_returns_no_sooner_than_it_is_resumed() {
+    let (mut dispatcher, client) = page(0, MS);
+    released(client.wait_by_yield(NEVER, || false), 0);
+    client.wait_for_resumption(client.next_resumption());
+    let waits = std::thread::spawn(move || client.wait_by_yield(NEVER, || false));
+    // It is asked for, in effect, and over.
+    for _ in 0..2 {
+        std::thread::sleep(std::time::Duration::from_millis(3));
+        assert!(!waits.is_finished());
+        dispatcher.turn();
+    }
+    assert!(matches!(waits.join().expect("it does not panic"), WaitAnswer::Released(_)));
 }
