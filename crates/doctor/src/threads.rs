@@ -13,6 +13,8 @@ const PF_KTHREAD: u64 = 0x0020_0000;
 /// A thread under SCHED_FIFO, SCHED_RR or SCHED_DEADLINE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RealTimeThread {
+    /// Its process.
+    pub pid: u32,
     pub tid: u32,
     pub name: String,
     pub policy: u32,
@@ -47,9 +49,7 @@ pub fn real_time(probe: &Probe) -> Result<Vec<RealTimeThread>, Unread> {
     let mut found = Vec::new();
     let mut seen = 0;
     for pid in probe.list("/proc")? {
-        if !pid.bytes().all(|b| b.is_ascii_digit()) {
-            continue;
-        }
+        let Ok(process) = pid.parse() else { continue };
         let tasks = format!("/proc/{pid}/task");
         for tid in probe.list(&tasks).unwrap_or_default() {
             seen += 1;
@@ -57,20 +57,21 @@ pub fn real_time(probe: &Probe) -> Result<Vec<RealTimeThread>, Unread> {
                 return Ok(found);
             }
             let stat = probe.read(&format!("{tasks}/{tid}/stat"));
-            found.extend(stat.ok().and_then(|s| parse(&s.read)));
+            found.extend(stat.ok().and_then(|s| parse(process, &s.read)));
         }
     }
     Ok(found)
 }
 
 /// A line of /proc/PID/stat; the name may hold blanks and parentheses.
-fn parse(stat: &str) -> Option<RealTimeThread> {
+fn parse(pid: u32, stat: &str) -> Option<RealTimeThread> {
     let (head, tail) = (stat.get(..stat.find('(')?)?, stat.get(stat.rfind(')')? + 1..)?);
     let name = stat.get(stat.find('(')? + 1..stat.rfind(')')?)?;
     let fields: Vec<&str> = tail.split_whitespace().collect();
     let policy: u32 = fields.get(38)?.parse().ok()?;
     matches!(policy, 1 | 2 | 6).then_some(())?;
     Some(RealTimeThread {
+        pid,
         tid: head.trim().parse().ok()?,
         name: name.into(),
         policy,
@@ -127,8 +128,9 @@ fn realtime_threads(scene: &Scene) -> Finding {
     if top.is_empty() {
         return about.note(
             format!("{} real-time threads of programs run here", user.len()),
-            "they run before every ordinary program, and before jobs whose level is below theirs",
-            NO_HELP,
+            "nothing limits them: they run before every ordinary program, and before jobs whose \
+             level is below theirs",
+            programs(&user).iter().map(|pid| profile(scene, *pid)),
         );
     }
     about.warning(
@@ -143,6 +145,25 @@ fn realtime_threads(scene: &Scene) -> Finding {
     )
 }
 
+/// The processes of these threads, five at most.
+fn programs(threads: &[&RealTimeThread]) -> Vec<u32> {
+    let mut pids: Vec<u32> = threads.iter().map(|t| t.pid).collect();
+    pids.dedup();
+    pids.truncate(5);
+    pids
+}
+
+/// The command that finds the budget that a program needs, and writes it as a role.
+fn profile(scene: &Scene, pid: u32) -> String {
+    let name = scene.probe.read(&format!("/proc/{pid}/comm")).map(|comm| comm.read);
+    let is_plain = |name: &String| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    let name = name.ok().filter(is_plain).unwrap_or_else(|| format!("program-{pid}"));
+    format!("punctual profile --duration 30s --write-role {name} --pid {pid}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,11 +176,11 @@ mod tests {
                  0 0 0 0 0 17 0 50 1 0 0 0"
             )
         };
-        let t = parse(&line("irq/24-a) b")).unwrap();
+        let t = parse(1, &line("irq/24-a) b")).unwrap();
         assert_eq!(t.describe(), "irq/24-a) b (50), SCHED_FIFO 50");
         assert!(t.kernel && t.interrupt());
         for bad in ["", "1", "1 (", "1 ) (", "x (y) z", "1 (a) S 2"] {
-            assert_eq!(parse(bad), None);
+            assert_eq!(parse(1, bad), None);
         }
     }
 }

@@ -258,6 +258,25 @@ fn threads_of_ours_need_no_help() {
 }
 
 #[test]
+fn a_program_with_real_time_threads_is_to_get_a_role_with_a_budget() {
+    let stat = |tid: u32| {
+        format!(
+            "{tid} (data-loop.0) S 1 0 0 0 -1 64 0 0 0 0 0 0 0 0 -51 0 1 0 7 0 0 0 0 0 0 0 0 0 0 \
+             0 0 0 0 0 17 0 70 1 0 0 0"
+        )
+    };
+    for (comm, role) in [("pipewire", "pipewire"), ("a b; rm", "program-7")] {
+        let threads = [8, 9].map(|tid| (format!("proc/7/task/{tid}/stat"), stat(tid)));
+        let [one_thread, another] = &threads;
+        let tree =
+            [("proc/7/comm", comm), (&one_thread.0, &one_thread.1), (&another.0, &another.1)];
+        let found = one(&tree, "realtime-threads");
+        let help = format!("punctual profile --duration 30s --write-role {role} --pid 7");
+        assert_eq!((found.verdict, found.help), (Severity::Info, vec![help]));
+    }
+}
+
+#[test]
 fn a_refusal_of_sched_fifo_is_traced_to_its_reason() {
     let status = |caps: &str, seccomp: u32| {
         format!(
