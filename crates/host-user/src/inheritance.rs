@@ -19,7 +19,7 @@
 //! and a look that finds a wait charges all that was left since the member was last seen asleep.
 //! The mean of that is what was inherited, whatever the times of the waits. So that no single wait
 //! costs much more than it took, looks are near each other for [`LATELY`] after one was seen, and
-//! the first one is charged from its look on only: that gives away [`MOST_SPAN`] in [`LATELY`] at
+//! the first one is charged from its look on only: that gives away [`SPAN`] in [`LATELY`] at
 //! most. A program that does not leave its CPU has no looks.
 //!
 //! **Ready threads.** A wait with a time-out ends with the thread ready, while the owner executes
@@ -49,9 +49,9 @@ const BRIEF: u64 = 100_000;
 /// So long a member is looked at after it last left the CPU or was seen to wait, ns.
 const LATELY: u64 = 1_000_000_000;
 
-/// Looks are at most a budget apart, within these limits, ns.
-const LEAST_SPAN: u64 = 1_000_000;
-const MOST_SPAN: u64 = 4_000_000;
+/// Looks are at most so far from each other, ns: each is one more event, which many programs that
+/// sleep would have for nothing.
+const SPAN: u64 = 10_000_000;
 
 /// And at most so far for [`LATELY`] after a wait that cost others time, ns.
 const SPAN_LATELY: u64 = 500_000;
@@ -100,10 +100,10 @@ impl Looks {
     }
 
     /// Within what time the next look comes, ns.
-    fn span(&self, grain: u64, now: u64) -> u64 {
+    fn span(&self, now: u64) -> u64 {
         match is_lately(self.costly_at, now) {
             true => SPAN_LATELY,
-            false => grain.clamp(LEAST_SPAN, MOST_SPAN),
+            false => SPAN,
         }
     }
 
@@ -267,7 +267,7 @@ impl Engine {
             again |= std::mem::take(&mut m.looks.again);
             let lately = is_lately(m.looks.left_at, now) || m.looks.found_lately(now);
             if lately && m.run_mode == RunMode::Unparked {
-                let own = m.looks.span(m.grain, now);
+                let own = m.looks.span(now);
                 span = Some(span.map_or(own, |s: u64| s.min(own)));
             }
         }
@@ -301,12 +301,11 @@ mod tests {
         let mut looks = Looks::default();
         looks.found(MS);
         assert_eq!(looks.known, Some(ObservedWait::Inherits));
-        assert_eq!((looks.span(2 * MS, MS), looks.span(0, MS)), (2 * MS, LEAST_SPAN));
-        assert_eq!(looks.span(9 * MS, MS), MOST_SPAN);
+        assert_eq!(looks.span(MS), SPAN);
         looks.left = MS;
         looks.found(MS);
-        assert_eq!(looks.span(2 * MS, MS + LATELY - 1), SPAN_LATELY);
-        assert_eq!(looks.span(2 * MS, MS + LATELY), 2 * MS);
+        assert_eq!(looks.span(MS + LATELY - 1), SPAN_LATELY);
+        assert_eq!(looks.span(MS + LATELY), SPAN);
         looks.end();
         assert!(looks.known.is_none() && looks.left == 0);
         assert!(looks.found_lately(MS + LATELY - 1) && !looks.found_lately(MS + LATELY));
