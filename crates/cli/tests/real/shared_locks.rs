@@ -87,8 +87,9 @@ fn programs_on_the_user_host_execute_the_holder_first_that_another_one_waits_for
     let Some(cpu) = permitted_cpu(&NEEDS) else { return };
     let (without, beside) = pathfinder(cpu.0, SEMAPHORE);
     let (with, alone) = pathfinder(cpu.0, NAMED);
+    let longest = with.longest[BUS as usize].load(SeqCst);
     println!("without inheritance {:?} {beside:?}", without.figures(BUS));
-    println!("with it {:?} {alone:?}", with.figures(BUS));
+    println!("with it {:?}, at most {} ns, {alone:?}", with.figures(BUS), longest);
     for shared in [without, with] {
         assert!((0..3).all(|program| shared.figures(program).0 > 0), "each has its rounds");
     }
@@ -100,8 +101,10 @@ fn programs_on_the_user_host_execute_the_holder_first_that_another_one_waits_for
         // The first one may fall into the start of the programs.
         assert!(beside.len() >= 10 && beside[1..].iter().all(|&ns| ns > 6 * MS), "{beside:?}");
         assert_eq!(with.figures(BUS).1, 0);
-        // The millisecond by which it begins earlier.
-        assert!(alone.len() >= 10 && alone[1..].iter().all(|&ns| ns < 2 * MS), "{alone:?}");
+        // The 4 ms of the weather program, 1 ms of its own, and less than 2 ms of the communication
+        // program. By its own clock: in the trace, what several executed between two events has no
+        // order, and an event may come just before it begins.
+        assert!(alone.len() >= 10 && longest < 7 * MS, "{} ns", longest);
     });
 }
 
