@@ -65,19 +65,11 @@ impl PageWaits {
         }
     }
 
-    /// Its thread is to leave its wait, and to execute nothing until it is resumed.
-    pub fn suspend(&mut self, index: usize) {
-        if let Some(page) = self.0.get_mut(&index).filter(|page| !page.suspended) {
-            page.suspended = true;
-            page.page.turn();
-        }
-    }
-
-    /// Its thread waits for its next release.
-    pub fn resume(&mut self, index: usize) {
-        if let Some(page) = self.0.get_mut(&index).filter(|page| page.suspended) {
-            page.suspended = false;
-            page.page.turn();
+    /// Its thread is to execute nothing once it waits; or (`false`) it waits for its next release.
+    pub fn set_suspended(&mut self, index: usize, suspended: bool) {
+        if let Some(page) = self.0.get_mut(&index).filter(|page| page.suspended != suspended) {
+            page.suspended = suspended;
+            page.page.toggle_suspension();
         }
     }
 }

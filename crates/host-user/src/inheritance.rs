@@ -13,14 +13,14 @@
 //!                                          <────────── executes ──────────
 //! ```
 //!
-//! **When to look.** What a member waits in does not change before it executes, so a finding holds
-//! until then, and needs no further look. In between a program might wait whenever no event comes:
-//! events can be foreseen. So looks come at random times, of which none but the dispatcher knows,
-//! and a look that finds a wait charges all that was left since the member was last seen asleep.
-//! The mean of that is what was inherited, whatever the times of the waits. So that no single wait
-//! costs much more than it took, looks are near each other for [`LATELY`] after one was seen, and
-//! the first one is charged from its look on only: that gives away [`SPAN`] in [`LATELY`] at
-//! most. A program that does not leave its CPU has no looks.
+//! **When to sample.** What a member waits in does not change before it executes, so a finding
+//! holds until then, and needs no further sample. In between a program might wait whenever no event
+//! comes: events can be foreseen. So samples come at random times, of which none but the dispatcher
+//! knows, and one that finds a wait charges all that was left since the member was last seen
+//! asleep. The mean of that is what was inherited, whatever the times of the waits. So that no
+//! single wait costs much more than it took, samples are near each other for [`LATELY`] after a
+//! wait was seen, and the first wait is charged from its sample on only: that gives away [`SPAN`]
+//! in [`LATELY`] at most. A program that does not leave its CPU has no samples.
 //!
 //! **Ready threads.** A wait with a time-out ends with the thread ready, while the owner executes
 //! on at its level: the thread does not execute, and the owner keeps the level until it does. So a
@@ -37,7 +37,7 @@
 //! could wait for one with a large one, which would then keep the tasks between from executing.
 
 use punctual_dispatcher::Dispatcher;
-use punctual_process::{Look, ObservedWait};
+use punctual_process::{ObservedWait, WaitSample};
 
 use crate::engine::{Engine, SWITCHING};
 use crate::member::{Member, MemberKind, RunMode};
@@ -46,10 +46,10 @@ use crate::member::{Member, MemberKind, RunMode};
 /// beside the time for which a thread sleeps that has just become ready.
 const BRIEF: u64 = 100_000;
 
-/// So long a member is looked at after it last left the CPU or was seen to wait, ns.
+/// So long a member is sampled after it last left the CPU or was seen to wait, ns.
 const LATELY: u64 = 1_000_000_000;
 
-/// Looks are at most so far from each other, ns: each is one more event, which many programs that
+/// Samples are at most so far from each other, ns: each is one more event, which many programs that
 /// sleep would have for nothing.
 const SPAN: u64 = 10_000_000;
 
@@ -58,10 +58,10 @@ const SPAN_LATELY: u64 = 500_000;
 
 /// What is known of the waits of one member.
 #[derive(Debug, Default)]
-pub struct Looks {
-    /// A look was in vain: the next one comes after [`BRIEF`].
+pub struct WaitSamples {
+    /// A sample was in vain: the next one comes after [`BRIEF`].
     again: bool,
-    /// The thread at which the next look begins.
+    /// The thread at which the next sample begins.
     from: usize,
     /// What it does, as long as it has not executed since it was seen.
     known: Option<ObservedWait>,
@@ -74,11 +74,11 @@ pub struct Looks {
     costly_at: u64,
 }
 
-impl Looks {
+impl WaitSamples {
     /// It is parked: nothing is left to it.
     pub fn end(&mut self) {
-        let Looks { left_at, found_at, costly_at, .. } = *self;
-        *self = Looks { left_at, found_at, costly_at, ..Looks::default() };
+        let WaitSamples { left_at, found_at, costly_at, .. } = *self;
+        *self = WaitSamples { left_at, found_at, costly_at, ..WaitSamples::default() };
     }
 
     /// Whether a wait was seen of late.
@@ -99,7 +99,7 @@ impl Looks {
         self.costly_at = now;
     }
 
-    /// Within what time the next look comes, ns.
+    /// Within what time the next sample comes, ns.
     fn span(&self, now: u64) -> u64 {
         match is_lately(self.costly_at, now) {
             true => SPAN_LATELY,
@@ -122,9 +122,9 @@ fn is_lately(at: u64, now: u64) -> bool {
     at != 0 && now.saturating_sub(at) < LATELY
 }
 
-/// The looks of one dispatcher: at times that programs cannot foresee.
+/// The sampling of one dispatcher: at times that programs cannot foresee.
 #[derive(Debug)]
-pub(crate) struct LookTimes {
+pub(crate) struct SampleTimes {
     /// The next one, CLOCK_MONOTONIC ns; `u64::MAX`: none.
     at: u64,
     /// Within what time it was to come when that was decided, ns.
@@ -132,13 +132,13 @@ pub(crate) struct LookTimes {
     random: u64,
 }
 
-impl LookTimes {
+impl SampleTimes {
     /// Seeded by the kernel.
-    pub fn new() -> LookTimes {
+    pub fn new() -> SampleTimes {
         let mut seed = [0u8; 8];
         // SAFETY: the kernel writes at most so many bytes into `seed`.
         unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), libc::GRND_NONBLOCK) };
-        LookTimes { at: u64::MAX, span: u64::MAX, random: u64::from_ne_bytes(seed) | 1 }
+        SampleTimes { at: u64::MAX, span: u64::MAX, random: u64::from_ne_bytes(seed) | 1 }
     }
 
     /// The next one, CLOCK_MONOTONIC ns; `u64::MAX`: none.
@@ -155,8 +155,8 @@ impl LookTimes {
         due
     }
 
-    /// Decides when the next one comes: within `span`, ns; `None`: none. What was decided stays,
-    /// unless it is to be sooner.
+    /// Plans the next one within `span`, ns; `None`: none. A later call with a shorter span moves
+    /// it forward; with a longer one it stays.
     fn plan(&mut self, span: Option<u64>, now: u64) {
         match span {
             None => self.at = u64::MAX,
@@ -180,35 +180,35 @@ impl LookTimes {
 
 impl Member {
     /// Takes note of `free` ns of the `lapse` ns since the last event, in which it and those above
-    /// it did not execute, with a `look`; and charges it what it left, if it waits for a mutex with
-    /// priority inheritance. Whether it was charged.
+    /// it did not execute, and samples it where a `sample` is due; charges it what it left, if it
+    /// waits for a mutex with priority inheritance. Whether it was charged.
     pub fn pays_for_inheritance(
         &mut self,
         dispatcher: &mut Dispatcher,
         free: u64,
         lapse: u64,
-        look: bool,
+        sample: bool,
         now: u64,
     ) -> bool {
         if self.run_mode != RunMode::Unparked || self.control().is_some() {
             return false;
         }
         if self.ran > 0 {
-            self.looks.known = None;
+            self.wait_samples.known = None;
         }
         if free > SWITCHING.min(lapse / 4) {
-            self.looks.left_at = now;
+            self.wait_samples.left_at = now;
         }
-        if self.looks.known != Some(ObservedWait::Asleep) {
-            self.looks.left += free;
+        if self.wait_samples.known != Some(ObservedWait::Asleep) {
+            self.wait_samples.left += free;
         }
-        if look {
-            self.look(free, lapse, now);
+        if sample {
+            self.sample(free, lapse, now);
         }
-        if self.looks.known != Some(ObservedWait::Inherits) || self.looks.left == 0 {
+        if self.wait_samples.known != Some(ObservedWait::Inherits) || self.wait_samples.left == 0 {
             return false;
         }
-        let left = std::mem::take(&mut self.looks.left);
+        let left = std::mem::take(&mut self.wait_samples.left);
         if std::mem::take(&mut self.asleep) {
             let _ = dispatcher.task_ready(self.task, now);
         }
@@ -220,25 +220,25 @@ impl Member {
         true
     }
 
-    fn look(&mut self, free: u64, lapse: u64, now: u64) {
-        let Look { wait, next } = self.waits();
+    fn sample(&mut self, free: u64, lapse: u64, now: u64) {
+        let WaitSample { wait, next } = self.waits();
         match wait {
-            ObservedWait::Asleep => self.looks.found_asleep(next),
-            ObservedWait::Inherits => self.looks.found(now),
+            ObservedWait::Asleep => self.wait_samples.found_asleep(next),
+            ObservedWait::Inherits => self.wait_samples.found(now),
             ObservedWait::Runnable if !(BRIEF / 2..=2 * BRIEF).contains(&lapse) => {
-                self.looks.again = true;
+                self.wait_samples.again = true;
             }
-            ObservedWait::Runnable if free >= lapse - lapse / 4 => self.looks.found(now),
+            ObservedWait::Runnable if free >= lapse - lapse / 4 => self.wait_samples.found(now),
             // It executed, or those above it did.
             ObservedWait::Runnable => {}
         }
     }
 
-    fn waits(&self) -> Look {
+    fn waits(&self) -> WaitSample {
         match &self.kind {
-            MemberKind::Thread(_) => Look { wait: ObservedWait::Asleep, next: 0 },
-            MemberKind::Program(p) => p.threads.look(self.looks.from),
-            MemberKind::AdoptedThread(thread) => Look { wait: thread.look(), next: 0 },
+            MemberKind::Thread(_) => WaitSample { wait: ObservedWait::Asleep, next: 0 },
+            MemberKind::Program(p) => p.threads.sample_waits(self.wait_samples.from),
+            MemberKind::AdoptedThread(thread) => WaitSample { wait: thread.sample_wait(), next: 0 },
         }
     }
 
@@ -251,29 +251,29 @@ impl Member {
             && p.park.stands_still() == Some(false)
             && self.waits().wait != ObservedWait::Asleep;
         if is_kept {
-            self.looks.found_at = now;
+            self.wait_samples.found_at = now;
         }
         is_kept
     }
 }
 
 impl Engine {
-    /// Decides when to look at the members that may have others inherit their levels.
-    pub(crate) fn plan_looks(&mut self, now: u64) {
-        let Engine { members, moving, looks, .. } = self;
+    /// Decides when to sample the members that may have others inherit their levels.
+    pub(crate) fn plan_samples(&mut self, now: u64) {
+        let Engine { members, moving, sample_times, .. } = self;
         let (mut span, mut again) = (None, false);
         for &i in moving.iter() {
             let Some(m) = members[i as usize].as_deref_mut() else { continue };
-            again |= std::mem::take(&mut m.looks.again);
-            let lately = is_lately(m.looks.left_at, now) || m.looks.found_lately(now);
+            again |= std::mem::take(&mut m.wait_samples.again);
+            let lately = is_lately(m.wait_samples.left_at, now) || m.wait_samples.found_lately(now);
             if lately && m.run_mode == RunMode::Unparked {
-                let own = m.looks.span(now);
+                let own = m.wait_samples.span(now);
                 span = Some(span.map_or(own, |s: u64| s.min(own)));
             }
         }
-        looks.plan(span, now);
+        sample_times.plan(span, now);
         if again {
-            looks.at = looks.at.min(now + BRIEF);
+            sample_times.at = sample_times.at.min(now + BRIEF);
         }
     }
 }
@@ -286,46 +286,46 @@ mod tests {
 
     #[test]
     fn what_was_left_is_forgotten_when_all_threads_were_seen_asleep() {
-        let mut looks = Looks { left: MS, ..Looks::default() };
-        looks.found_asleep(16);
-        assert_eq!((looks.left, looks.known, looks.from), (MS, None, 16));
-        looks.found_asleep(0);
-        assert_eq!((looks.left, looks.known, looks.from), (0, None, 0));
-        looks.left = MS;
-        looks.found_asleep(0);
-        assert_eq!((looks.left, looks.known), (0, Some(ObservedWait::Asleep)));
+        let mut samples = WaitSamples { left: MS, ..WaitSamples::default() };
+        samples.found_asleep(16);
+        assert_eq!((samples.left, samples.known, samples.from), (MS, None, 16));
+        samples.found_asleep(0);
+        assert_eq!((samples.left, samples.known, samples.from), (0, None, 0));
+        samples.left = MS;
+        samples.found_asleep(0);
+        assert_eq!((samples.left, samples.known), (0, Some(ObservedWait::Asleep)));
     }
 
     #[test]
-    fn looks_are_near_each_other_after_a_wait_that_cost_others_time() {
-        let mut looks = Looks::default();
-        looks.found(MS);
-        assert_eq!(looks.known, Some(ObservedWait::Inherits));
-        assert_eq!(looks.span(MS), SPAN);
-        looks.left = MS;
-        looks.found(MS);
-        assert_eq!(looks.span(MS + LATELY - 1), SPAN_LATELY);
-        assert_eq!(looks.span(MS + LATELY), SPAN);
-        looks.end();
-        assert!(looks.known.is_none() && looks.left == 0);
-        assert!(looks.found_lately(MS + LATELY - 1) && !looks.found_lately(MS + LATELY));
+    fn samples_are_near_each_other_after_a_wait_that_cost_others_time() {
+        let mut samples = WaitSamples::default();
+        samples.found(MS);
+        assert_eq!(samples.known, Some(ObservedWait::Inherits));
+        assert_eq!(samples.span(MS), SPAN);
+        samples.left = MS;
+        samples.found(MS);
+        assert_eq!(samples.span(MS + LATELY - 1), SPAN_LATELY);
+        assert_eq!(samples.span(MS + LATELY), SPAN);
+        samples.end();
+        assert!(samples.known.is_none() && samples.left == 0);
+        assert!(samples.found_lately(MS + LATELY - 1) && !samples.found_lately(MS + LATELY));
     }
 
     #[test]
-    fn the_first_wait_is_charged_from_its_look_on_and_each_other_one_for_all_that_was_left() {
-        let mut looks = Looks { left: MS, ..Looks::default() };
-        looks.found(MS);
-        assert_eq!(looks.left, 0);
-        looks.left = MS;
-        looks.found(2 * MS);
-        assert_eq!(looks.left, MS);
-        looks.found(2 * MS + LATELY);
-        assert_eq!(looks.left, 0);
+    fn the_first_wait_is_charged_from_its_sample_on_and_each_other_one_for_all_that_was_left() {
+        let mut samples = WaitSamples { left: MS, ..WaitSamples::default() };
+        samples.found(MS);
+        assert_eq!(samples.left, 0);
+        samples.left = MS;
+        samples.found(2 * MS);
+        assert_eq!(samples.left, MS);
+        samples.found(2 * MS + LATELY);
+        assert_eq!(samples.left, 0);
     }
 
     #[test]
-    fn looks_come_at_random_within_their_span() {
-        let mut times = LookTimes { random: 1, ..LookTimes::new() };
+    fn samples_come_at_random_within_their_span() {
+        let mut times = SampleTimes { random: 1, ..SampleTimes::new() };
         let mut tenths = [0; 10];
         for _ in 0..10_000 {
             times.plan(Some(1_000), MS);
@@ -335,12 +335,12 @@ mod tests {
             assert!(!times.take(MS + time - 1) && times.take(MS + time) && !times.take(2 * MS));
         }
         assert!(tenths.iter().all(|&count| (800..1_200).contains(&count)), "{tenths:?}");
-        assert_ne!(LookTimes::new().random, LookTimes::new().random);
+        assert_ne!(SampleTimes::new().random, SampleTimes::new().random);
     }
 
     #[test]
-    fn a_look_that_was_decided_comes_unless_it_is_to_come_sooner_or_not_at_all() {
-        let mut times = LookTimes::new();
+    fn a_sample_that_was_decided_comes_unless_it_is_to_come_sooner_or_not_at_all() {
+        let mut times = SampleTimes::new();
         times.plan(Some(100 * MS), 0);
         let first = times.next();
         times.plan(Some(100 * MS), 1);

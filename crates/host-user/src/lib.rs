@@ -9,6 +9,7 @@ mod anticipation;
 mod budget_timer;
 mod calibrate;
 mod ceiling;
+mod charge;
 mod children;
 mod command_ring;
 mod costs;

@@ -12,7 +12,7 @@ use punctual_taskset::TaskSpec;
 use punctual_wait_page::DispatcherPage;
 
 use crate::freezer::FreezerState;
-use crate::inheritance::Looks;
+use crate::inheritance::WaitSamples;
 use crate::suspension::Suspension;
 use crate::task_control::TaskControl;
 use crate::time_slices::TimeSlice;
@@ -156,7 +156,7 @@ pub struct Member {
     /// [`Notice::Saturated`](crate::reports::Notice::Saturated) was sent.
     pub saturated: bool,
     pub park_watch: ParkWatch,
-    pub looks: Looks,
+    pub wait_samples: WaitSamples,
 }
 
 impl Member {
@@ -221,7 +221,7 @@ impl Member {
         self.run_mode = RunMode::Parked;
         self.asleep = false;
         self.moving = true;
-        self.looks.end();
+        self.wait_samples.end();
         match &self.kind {
             MemberKind::Thread(control) => {
                 if control.close() {

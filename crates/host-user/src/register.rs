@@ -17,7 +17,7 @@ use crate::children::Child;
 use crate::doorbell::Doorbell;
 use crate::holder::{self, HolderName};
 use crate::host::{Host, Pending, TaskEntry};
-use crate::inheritance::Looks;
+use crate::inheritance::WaitSamples;
 use crate::member::{Member, MemberKind, Program, RunMode};
 use crate::start::{kept, PATIENCE};
 use crate::suspension::Suspension;
@@ -123,7 +123,7 @@ impl Host {
             saturated: false,
             raised_since: None,
             park_watch: ParkWatch::new(),
-            looks: Looks::default(),
+            wait_samples: WaitSamples::default(),
         });
         self.pending.push(Pending { engine, member });
         let has_page = page.is_some();

@@ -75,7 +75,7 @@ impl Engine {
         next = self.queued.iter().map(|queued| queued.until).fold(next, u64::min);
         next = next.min(self.next_timed_lock(now));
         let moving = self.moving.iter().filter_map(|&i| self.members[i as usize].as_deref());
-        moving.map(|m| m.poll_at()).fold(next, u64::min).min(self.looks.next())
+        moving.map(|m| m.poll_at()).fold(next, u64::min).min(self.sample_times.next())
     }
 
     /// For each unparked task the time at which its budget or its threads' time slice is exhausted

@@ -85,7 +85,7 @@ impl Member {
             ..self.park_watch
         };
         let blocks_signal = matches!(self.kind, MemberKind::Thread(_));
-        if self.park_watch.unresponsive && blocks_signal || self.looks.found_lately(now) {
+        if self.park_watch.unresponsive && blocks_signal || self.wait_samples.found_lately(now) {
             self.demote();
         }
     }

@@ -88,7 +88,7 @@ pub fn adopt_thread(
     let wait_place = wait_place::open_in(pid, tid).ok();
     let adopted = AdoptedThread { pidfd, clock, own_clock, wait_place, mask, record, journal };
     // The first read of such a file allocates memory.
-    adopted.look();
+    adopted.sample_wait();
     // Off its CPU at a real-time level it would be charged late.
     let parked = sched::set(tid, PARKED, 0).and_then(|()| sched::set_affinity(tid, &adopted.mask));
     if let Err(e) = parked {
@@ -142,7 +142,7 @@ impl AdoptedThread {
     }
 
     /// What it does. For the dispatcher. Real-time safe.
-    pub fn look(&self) -> ObservedWait {
+    pub fn sample_wait(&self) -> ObservedWait {
         self.wait_place
             .as_ref()
             .map_or(ObservedWait::Asleep, |file| wait_place::read(file.as_raw_fd()))

@@ -8,7 +8,7 @@
 //!        Commands                                  all of these for a host that parks nothing
 //!   Park::{park, resume, usage_ns}, Threads::set_level       the dispatcher's part: real-time safe
 //!   Threads::{end_slice, requeue, restore_order}             likewise: its threads' time slices
-//!   Threads::look, AdoptedThread::look                       likewise: whose level others inherit
+//!   Threads::sample_waits, AdoptedThread::sample_wait        likewise: whose level others inherit
 //!   Park::rescan, Threads::rescan, Guardian::restart         the housekeeper's, an ordinary thread
 //!   restore(&journal) ─> Guardian::dismiss                   the orderly end
 //! ```
@@ -78,4 +78,4 @@ pub use stop::{StopGroup, LEADER_LEVEL};
 pub use threads::Threads;
 pub use turns::Executed;
 pub use wait_place::ObservedWait;
-pub use waiters::Look;
+pub use waiters::WaitSample;

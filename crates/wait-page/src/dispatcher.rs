@@ -22,7 +22,7 @@ pub struct DispatcherPage {
     answered: u32,
     lost: u32,
     sequence: u32,
-    turns: u32,
+    suspensions: u32,
     /// The next call of `wake` wakes the client.
     wakes: bool,
 }
@@ -31,8 +31,8 @@ impl DispatcherPage {
     /// Of a thread that has not had its first release.
     pub fn of(page: &SealedPage) -> DispatcherPage {
         let page = page.clone();
-        let (answered, lost, sequence, turns) = (0, 0, 0, 0);
-        DispatcherPage { page, served: 1, answered, lost, sequence, turns, wakes: false }
+        let (answered, lost, sequence, suspensions) = (0, 0, 0, 0);
+        DispatcherPage { page, served: 1, answered, lost, sequence, suspensions, wakes: false }
     }
 
     /// Of a thread that waits by sched_yield, which its dispatcher sees without the page: the first
@@ -108,10 +108,10 @@ impl DispatcherPage {
     }
 
     /// A thread that waits by sched_yield is suspended, or resumed. One that sleeps finds it.
-    pub fn turn(&mut self) {
+    pub fn toggle_suspension(&mut self) {
         let words = &self.page.words().service;
-        self.turns = self.turns.wrapping_add(1);
-        words.turns.store(self.turns, Ordering::SeqCst);
+        self.suspensions = self.suspensions.wrapping_add(1);
+        words.suspensions.store(self.suspensions, Ordering::SeqCst);
         self.answered = self.answered.wrapping_add(1);
         words.answered.store(self.answered, Ordering::SeqCst);
         futex::wake_one_shared(&words.answered);

@@ -112,10 +112,10 @@ impl NewPage {
     pub fn seal(self) -> io::Result<SealedPage> {
         fcntl_add_seals(&self.memory, SealFlags::FUTURE_WRITE | SealFlags::SEAL)?;
         let words = self.page.mapping.words();
-        let ServiceWords { version, answered, over, sequence, lost, waits_by, turns, .. } =
+        let ServiceWords { version, answered, over, sequence, lost, waits_by, suspensions, .. } =
             &words.service;
         let asked = &words.client.asked;
-        for word in [version, answered, over, sequence, lost, waits_by, turns, asked] {
+        for word in [version, answered, over, sequence, lost, waits_by, suspensions, asked] {
             word.store(0, SeqCst);
         }
         version.store(VERSION, SeqCst);

@@ -251,7 +251,7 @@ fn the_layout_is_that_of_the_documents() {
         offset_of!(ServiceWords, lost),
         offset_of!(ServiceWords, waits_by),
         offset_of!(ServiceWords, period),
-        offset_of!(ServiceWords, turns),
+        offset_of!(ServiceWords, suspensions),
     ];
     assert_eq!(service, [0, 4, 8, 12, 16, 24, 32, 40, 48, 56, 60, 64, 72]);
     assert_eq!((offset_of!(ClientWords, asked), offset_of!(ClientWords, asked_at)), (0, 8));

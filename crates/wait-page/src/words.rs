@@ -45,7 +45,7 @@ pub struct ServiceWords {
     /// Where it waits by sched_yield, ns: releases follow the first one at this distance.
     pub period: AtomicU64,
     /// Where it waits by sched_yield: how often it was suspended and resumed; odd: it is suspended.
-    pub turns: AtomicU32,
+    pub suspensions: AtomicU32,
 }
 
 /// Written by the client; never read where the thread waits by sched_yield.

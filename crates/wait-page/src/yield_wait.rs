@@ -46,8 +46,8 @@ pub struct YieldWaits {
     lost: Cell<u32>,
     /// Releases that it had without a wait, and that no wait has returned as lost.
     unseen: Cell<u32>,
-    /// `turns` of the page when a wait returned last.
-    turns: Cell<u32>,
+    /// `suspensions` of the page when a wait returned last.
+    suspensions: Cell<u32>,
     /// A wait returns when that is at least this.
     resumption: Cell<u32>,
     /// The thread's CPU clock when a wait returned right after a release, ns.
@@ -61,7 +61,7 @@ pub struct YieldWaits {
 enum Suspension {
     Not,
     /// It is asked for, and not in effect.
-    ToCome,
+    Requested,
     InEffect,
 }
 
@@ -99,11 +99,13 @@ impl YieldWaits {
         schedule.first.lost.wrapping_sub(self.lost.get())
     }
 
-    /// By the `turns` of the page.
-    fn suspension(&self, turns: u32) -> Suspension {
-        match turns {
+    /// By the `suspensions` of the page.
+    fn suspension(&self, suspensions: u32) -> Suspension {
+        match suspensions {
             odd if odd % 2 == 1 => Suspension::InEffect,
-            turns if (turns.wrapping_sub(self.resumption.get()) as i32) < 0 => Suspension::ToCome,
+            suspensions if (suspensions.wrapping_sub(self.resumption.get()) as i32) < 0 => {
+                Suspension::Requested
+            }
             _ => Suspension::Not,
         }
     }
@@ -175,8 +177,8 @@ impl ClientPage {
         let waits = &self.yields;
         let began = monotonic_ns();
         let mut yields = 0;
-        let mut turns = self.turns();
-        if turns != waits.turns.get() && turns % 2 == 0 {
+        let mut suspensions = self.suspensions();
+        if suspensions != waits.suspensions.get() && suspensions % 2 == 0 {
             self.schedule().into_iter().for_each(|schedule| waits.had_unseen(schedule.skips));
         }
         loop {
@@ -186,51 +188,52 @@ impl ClientPage {
             }
             // Its client has damaged it.
             let Some(schedule) = self.schedule() else { return WaitAnswer::Over };
-            let (suspension, step) = (waits.suspension(turns), waits.step(&schedule, now, yields));
+            let (suspension, step) =
+                (waits.suspension(suspensions), waits.step(&schedule, now, yields));
             match (suspension, step) {
                 (Suspension::Not, NextStep::Return(latest)) => {
                     if waits.next.get().is_some() && schedule.latest(began) < Some(latest) {
                         waits.begun.set(thread_cpu_ns());
                     }
-                    waits.turns.set(turns);
-                    // Never so far from `turns` that the difference changes its sign.
-                    waits.resumption.set(turns);
+                    waits.suspensions.set(suspensions);
+                    // Never so far from `suspensions` that the difference changes its sign.
+                    waits.resumption.set(suspensions);
                     return WaitAnswer::Released(waits.take(&schedule, latest));
                 }
                 (Suspension::Not, NextStep::Yield) => {
                     yields += 1;
                     waits.yield_now();
                 }
-                (Suspension::ToCome, _) if yields == 0 => {
+                (Suspension::Requested, _) if yields == 0 => {
                     yields += 1;
                     waits.yield_now();
                 }
                 (Suspension::Not, NextStep::Sleep(_)) if is_alone() => return WaitAnswer::Over,
                 (Suspension::Not, NextStep::Sleep(until)) => {
-                    self.sleep(turns, until.min(now.saturating_add(patience)));
+                    self.sleep(suspensions, until.min(now.saturating_add(patience)));
                 }
                 (suspension, step) => {
-                    if suspension == Suspension::ToCome && matches!(step, NextStep::Return(_)) {
+                    if suspension == Suspension::Requested && matches!(step, NextStep::Return(_)) {
                         waits.had_unseen(schedule.skips);
                     }
                     // Its job is over: it does not end another one.
                     yields = yields.max(1);
-                    self.sleep(turns, now.saturating_add(patience));
+                    self.sleep(suspensions, now.saturating_add(patience));
                 }
             }
-            turns = self.turns();
+            suspensions = self.suspensions();
         }
     }
 
-    fn turns(&self) -> u32 {
-        self.words().service.turns.load(Ordering::SeqCst)
+    fn suspensions(&self) -> u32 {
+        self.words().service.suspensions.load(Ordering::SeqCst)
     }
 
     /// What [`wait_for_resumption`](ClientPage::wait_for_resumption) takes, before the thread asks
     /// to be suspended.
     pub fn next_resumption(&self) -> u32 {
-        let turns = self.turns();
-        turns.wrapping_add(2 - turns % 2)
+        let suspensions = self.suspensions();
+        suspensions.wrapping_add(2 - suspensions % 2)
     }
 
     /// The thread will be suspended, as it asked: its next wait by sched_yield returns after the
@@ -239,11 +242,11 @@ impl ClientPage {
         self.yields.resumption.set(resumption);
     }
 
-    /// Until then, CLOCK_MONOTONIC ns, the end of the reservation, or another turn.
-    fn sleep(&self, turns: u32, until: u64) {
+    /// Until then, CLOCK_MONOTONIC ns, the end of the reservation, or another state of suspension.
+    fn sleep(&self, suspensions: u32, until: u64) {
         let answered = &self.words().service.answered;
         let before = answered.load(Ordering::SeqCst);
-        if !self.is_over() && self.turns() == turns {
+        if !self.is_over() && self.suspensions() == suspensions {
             futex::wait_shared(answered, before, until);
         }
     }

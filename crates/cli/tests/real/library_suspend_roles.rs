@@ -33,16 +33,21 @@ pub fn suspends(cpu: u32) {
     of_this_process();
 }
 
-/// A thread is suspended where it waits, and learns what it lost.
-fn threads(running: &Running) {
-    let seen = Arc::new(Mutex::new(Vec::<Released>::new()));
+/// A task that does nothing but wait, and the releases that its waits returned.
+fn notes(running: &Running) -> (TaskHandle<()>, Arc<Mutex<Vec<Released>>>) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
     let in_task = seen.clone();
     let task = running.task("notes").period(10 * MS).budget(MS).spawn(move |task| {
         for release in task.releases() {
             in_task.lock().expect("none panics").push(release);
         }
     });
-    let task = task.expect("it fits");
+    (task.expect("it fits"), seen)
+}
+
+/// A thread is suspended where it waits, and learns what it lost.
+fn threads(running: &Running) {
+    let (task, seen) = notes(running);
     let count = || seen.lock().expect("none panics").len();
     assert!(comes_true(|| count() > 2));
     assert_eq!(task.resume().expect_err("it executes").errno, Some(libc::EALREADY));
@@ -102,14 +107,7 @@ fn in_jobs(running: &Running) {
 /// A thread is suspended for longer than the kernel bears one that is ready and does not execute.
 pub fn suspends_for_long(cpu: u32) {
     let running = start(|| by_service(cpu).task("first").period(20 * MS).budget(MS).spawn(drop_of));
-    let seen = Arc::new(Mutex::new(Vec::<Released>::new()));
-    let in_task = seen.clone();
-    let task = running.task("notes").period(10 * MS).budget(MS).spawn(move |task| {
-        for release in task.releases() {
-            in_task.lock().expect("none panics").push(release);
-        }
-    });
-    let task = task.expect("it fits");
+    let (task, seen) = notes(&running);
     let count = || seen.lock().expect("none panics").len();
     assert!(comes_true(|| count() > 2));
     task.suspend().expect("it lives");

@@ -142,7 +142,7 @@ impl Domain<'_> {
         if on {
             self.poll()?;
             self.drain_events()?;
-            self.pages.suspend(index);
+            self.pages.set_suspended(index, true);
             if self.gsi.channel().suspend(task, true) == Ok(true) {
                 self.pages.lost(index, 1);
             }
@@ -152,7 +152,7 @@ impl Domain<'_> {
             self.poll()?;
             self.drain_events()?;
             self.allocators.resume(task);
-            self.pages.resume(index);
+            self.pages.set_suspended(index, false);
         }
         Ok(())
     }

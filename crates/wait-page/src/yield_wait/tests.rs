@@ -185,7 +185,7 @@ fn whatever_a_client_writes_its_waits_end() {
                 words.waits_by.store(waits_by, Ordering::SeqCst);
                 for lost in [0, 1, u32::MAX] {
                     words.lost.store(lost, Ordering::SeqCst);
-                    words.turns.store(lost, Ordering::SeqCst);
+                    words.suspensions.store(lost, Ordering::SeqCst);
                     let _ = client.wait_by_yield(0, || true);
                     let _ = (client.release(), client.remaining_budget(), client.next_resumption());
                 }
@@ -210,12 +210,12 @@ fn a_suspended_thread_sleeps_until_the_release_after_those_that_it_lost() {
     let begin = monotonic_ns();
     let (mut dispatcher, client) = page(begin, MS);
     let first = released(client.wait_by_yield(NEVER, || false), 0);
-    dispatcher.turn();
+    dispatcher.toggle_suspension();
     let waits = std::thread::spawn(move || client.wait_by_yield(NEVER, || false));
     std::thread::sleep(std::time::Duration::from_millis(3));
     assert!(!waits.is_finished());
     dispatcher.publish(&PageRelease { lost: 7, ..first_at(begin) }, 0);
-    dispatcher.turn();
+    dispatcher.toggle_suspension();
     let next = released(waits.join().expect("it does not panic"), 7);
     assert!(next.number >= first.number + 8, "{next:?}");
 }
@@ -224,8 +224,8 @@ fn a_suspended_thread_sleeps_until_the_release_after_those_that_it_lost() {
 fn one_that_was_resumed_before_it_waited_had_a_release_without_a_wait() {
     let (mut dispatcher, client) = page(0, MS);
     let first = released(client.wait_by_yield(NEVER, || false), 0);
-    dispatcher.turn();
-    dispatcher.turn();
+    dispatcher.toggle_suspension();
+    dispatcher.toggle_suspension();
     let next = released(client.wait_by_yield(NEVER, || false), 1);
     assert!(next.number >= first.number + 2, "{next:?}");
     released(client.wait_by_yield(NEVER, || false), 0);
@@ -241,7 +241,7 @@ fn one_that_suspends_itself_returns_no_sooner_than_it_is_resumed() {
     for _ in 0..2 {
         std::thread::sleep(std::time::Duration::from_millis(3));
         assert!(!waits.is_finished());
-        dispatcher.turn();
+        dispatcher.toggle_suspension();
     }
     assert!(matches!(waits.join().expect("it does not panic"), WaitAnswer::Released(_)));
 }
