@@ -137,6 +137,14 @@ impl Park {
         either!(self, p => p.procs())
     }
 
+    /// Before its processes are restored, while they have their budget still: see
+    /// [`Cgroup::prepare_moves`]. Not real-time safe.
+    pub fn prepare_restoration(&self) {
+        if let Self::Freezer(c) = self {
+            c.prepare_moves();
+        }
+    }
+
     /// Its threads. Not real-time safe.
     pub fn threads(&self) -> Vec<i32> {
         either!(self, p => p.threads())
