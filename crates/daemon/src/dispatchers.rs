@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use punctual::results::HostKind;
-use punctual::{Policy, Punctual, RunEvent, Running};
+use punctual::{LoadedScheduler, Policy, Punctual, RunEvent, Running};
 use punctual_diagnostic::Diagnostic;
 use punctual_process::SERVICE;
 use punctual_session::Session;
@@ -74,12 +74,14 @@ pub struct Dispatchers {
     /// The kernel host's run. Locked while one starts or ends: the next one's scheduler can only be
     /// attached when the last one's has gone.
     of_all: Mutex<Weak<ServiceRun>>,
+    /// For the kernel host's next run.
+    loaded: Mutex<Option<LoadedScheduler>>,
 }
 
 impl Dispatchers {
     /// None yet. `host`: the user host or the kernel host.
     pub fn new(host: HostKind, mail: Arc<Mailboxes>) -> Dispatchers {
-        Dispatchers { host, mail, of_all: Mutex::new(Weak::new()) }
+        Dispatchers { host, mail, of_all: Mutex::new(Weak::new()), loaded: Mutex::new(None) }
     }
 
     /// The host that they are on, as `punctual serve --host` has it.
@@ -88,6 +90,17 @@ impl Dispatchers {
             HostKind::Kernel => "kernel",
             _ => "user",
         }
+    }
+
+    /// Has the kernel host's next run start sooner: its scheduler is loaded now.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub fn load(&self) -> Result<(), Diagnostic> {
+        if self.host == HostKind::Kernel {
+            *self.loaded() = Some(LoadedScheduler::load()?);
+        }
+        Ok(())
     }
 
     /// The one of `cpu`, with those of all CPUs of the layout on the kernel host. Takes some 30 ms,
@@ -132,6 +145,10 @@ impl Dispatchers {
             .forget_ended()
             .observe(observe);
         let on_them = layout.groups.iter().filter(|group| cpus.contains(&group.cpu));
+        let set = match self.loaded().take() {
+            Some(loaded) => set.loaded(loaded),
+            None => set,
+        };
         let groups: Vec<ServiceGroup> = on_them.cloned().collect();
         let set = groups.iter().fold(set, |set, group| set.group(group.declared()));
         let running = set.admit()?.start()?;
@@ -149,6 +166,10 @@ impl Dispatchers {
             }
             Err(e) => eprintln!("punctuald: the dispatcher has ended: {e}"),
         }
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, Option<LoadedScheduler>> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn of_all(&self) -> MutexGuard<'_, Weak<ServiceRun>> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual::{TaskEnd, TaskHandle};
+use punctual::{TaskEnd, TaskHandle, Time};
 use punctual_diagnostic::Diagnostic;
 use punctual_process::Identity;
 use punctual_service::{ReservationChange, ReservationInfo, ServiceError, TaskRequest};
@@ -16,7 +16,7 @@ use punctual_wait_page::SealedPage;
 
 use crate::dispatchers::{DispatcherLayout, Dispatchers, ServiceRun};
 use crate::handover::PassedReservation;
-use crate::mailbox::{task_name, Mailboxes};
+use crate::mailbox::{task_name, Mailboxes, NextRelease};
 use crate::owner::invalid;
 use crate::share::ppm;
 use crate::user::User;
@@ -62,8 +62,8 @@ pub struct ReservationKey {
     pub id: u64,
     /// The lease that holds it.
     pub lease: u64,
-    /// Number of its first period: not 0, where another process of the service had it before.
-    pub first_period: u64,
+    /// Its first release: of some number, where another process of the service had it before.
+    pub next: NextRelease,
 }
 
 impl Held {
@@ -99,8 +99,8 @@ impl Domain {
         self.check_limit(caller, limit_ppm, ppm, self.of_user_ppm(caller.uid))?;
         self.check_cost(caller, values)?;
         let id = key.id;
-        self.mail.register(id, key.lease, key.first_period);
-        let handle = match self.add(request, values, page, id, layout) {
+        self.mail.register(id, key.lease, key.next, values.period_ns);
+        let handle = match self.add(request, values, page, key, layout) {
             Ok(handle) => handle,
             Err(refusal) => {
                 let refusal = self.explain(refusal, caller, values.group.as_deref(), layout);
@@ -134,7 +134,7 @@ impl Domain {
         request: &TaskRequest,
         values: &Values,
         page: Option<&SealedPage>,
-        id: u64,
+        key: ReservationKey,
         layout: &DispatcherLayout,
     ) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
         if self.ended {
@@ -144,7 +144,7 @@ impl Domain {
         let ns = Duration::from_nanos;
         let mut task = run
             .running
-            .task(task_name(&request.name, id))
+            .task(task_name(&request.name, key.id))
             .cpu(self.cpu)
             .period(ns(values.period_ns))
             .budget(ns(values.budget_ns))
@@ -152,6 +152,9 @@ impl Domain {
             .overrun(values.overrun);
         if let Some(deadline) = values.deadline_ns {
             task = task.deadline(ns(deadline));
+        }
+        if let Some(due) = key.next.due_ns {
+            task = task.first_release(Time::from_nanos(due));
         }
         if let Some(group) = &values.group {
             self.check_group(group, &run)?;
@@ -216,6 +219,7 @@ impl Domain {
             (info.period_ns, info.budget_ns, info.deadline_ns) = (period, budget, deadline);
             info.role = None;
             held.values.origin = Origin::Client;
+            self.mail.set_period(id, period);
         }
         Ok(())
     }

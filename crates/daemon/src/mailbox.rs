@@ -33,16 +33,41 @@ struct State {
     boxes: BTreeMap<u64, Mailbox>,
 }
 
+/// With which release a reservation continues in another process of the service.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub struct NextRelease {
+    /// Number of its period.
+    pub number: u64,
+    /// When it is due, CLOCK_MONOTONIC; none: no release was reported yet.
+    pub due_ns: Option<u64>,
+}
+
 /// A reservation that has not ended.
 #[derive(Debug)]
 struct Registered {
     lease: u64,
-    /// Number of its first period here: it had those before in another process of the service.
+    period_ns: u64,
+    /// Number of the dispatcher's period 0: another process of the service had those before.
     first: u64,
-    /// Number of the next one.
-    next: u64,
+    next: NextRelease,
+    /// Nothing was reported since another process had it.
+    continues: bool,
     /// Another process takes it over: its end here is no end for the client.
     leaves: bool,
+}
+
+impl Registered {
+    /// Numbers a period. Those that came while no process had the reservation are counted.
+    fn number(&mut self, period: &mut PeriodReport) {
+        if std::mem::replace(&mut self.continues, false) {
+            let due = self.next.due_ns.unwrap_or(period.release_ns);
+            let lost = period.release_ns.saturating_sub(due) / self.period_ns;
+            self.first = (self.first + lost).saturating_sub(period.number);
+        }
+        period.number += self.first;
+        let due_ns = Some(period.release_ns.saturating_add(self.period_ns));
+        self.next = NextRelease { number: period.number + 1, due_ns };
+    }
 }
 
 /// The events of one lease on their way to another process of the service.
@@ -64,11 +89,12 @@ impl Mailboxes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Events of this reservation go to this lease from now on; its periods are numbered from
-    /// `first`.
-    pub fn register(&self, id: u64, lease: u64, first: u64) {
+    /// Events of this reservation go to this lease from now on; `next`: its first period.
+    pub fn register(&self, id: u64, lease: u64, next: NextRelease, period_ns: u64) {
         let mut state = self.state();
-        state.registered.insert(id, Registered { lease, first, next: first, leaves: false });
+        let (first, continues, leaves) = (next.number, true, false);
+        let registered = Registered { lease, period_ns, first, next, continues, leaves };
+        state.registered.insert(id, registered);
         state.boxes.entry(lease).or_default();
     }
 
@@ -84,9 +110,14 @@ impl Mailboxes {
         self.state().registered.entry(id).and_modify(|r| r.leaves = true);
     }
 
-    /// Number of the next period of a reservation.
-    pub fn next_period(&self, id: u64) -> u64 {
-        self.state().registered.get(&id).map_or(0, |r| r.next)
+    /// Its releases are so far apart from the next one on, ns.
+    pub fn set_period(&self, id: u64, period_ns: u64) {
+        self.state().registered.entry(id).and_modify(|r| r.period_ns = period_ns);
+    }
+
+    /// The next release of a reservation.
+    pub fn next_release(&self, id: u64) -> NextRelease {
+        self.state().registered.get(&id).map(|r| r.next).unwrap_or_default()
     }
 
     /// A reservation of this lease has ended on its way from one process to another; `cause`: it
@@ -150,8 +181,7 @@ impl Mailboxes {
         let (lease, leaves) = (registered.lease, registered.leaves);
         let mut event = TaskEvent { id, ..event };
         if let Some(period) = &mut event.period {
-            period.number += registered.first;
-            registered.next = period.number + 1;
+            registered.number(period);
         }
         if ended && leaves {
             return ended;
@@ -204,8 +234,8 @@ mod tests {
     #[test]
     fn a_lease_gets_the_events_of_its_reservations_alone() {
         let mail = Mailboxes::default();
-        mail.register(7, 1, 0);
-        mail.register(8, 2, 0);
+        mail.register(7, 1, NextRelease::default(), 10);
+        mail.register(8, 2, NextRelease::default(), 10);
         assert!(!mail.deliver(&period("odd#name#7", 3)));
         assert!(!mail.deliver(&period("other#8", 4)));
         assert!(mail.deliver(&RunEvent::Ended { task: "odd#name#7".into(), how: TaskEnd::Gone }));
@@ -220,7 +250,7 @@ mod tests {
     #[test]
     fn a_client_that_fetches_nothing_loses_reports_but_no_end() {
         let mail = Mailboxes::default();
-        mail.register(7, 1, 0);
+        mail.register(7, 1, NextRelease::default(), 10);
         for number in 0..ROOM as u64 + 10 {
             mail.deliver(&period("t#7", number));
         }
@@ -236,21 +266,30 @@ mod tests {
     }
 
     #[test]
-    fn events_follow_a_reservation_to_another_process_and_its_periods_are_numbered_on() {
+    fn events_follow_a_reservation_to_another_process_and_lost_periods_are_counted() {
         let (old, new) = (Mailboxes::default(), Mailboxes::default());
-        old.register(7, 1, 0);
-        old.deliver(&period("t#7", 0));
-        old.deliver(&period("t#7", 1));
+        let released = |number, at| {
+            let period = Period::unjudged(0, number, at, at + 10, 1);
+            RunEvent::Period { task: "t#7".into(), period }
+        };
+        old.register(7, 1, NextRelease::default(), 10);
+        old.deliver(&released(0, 1000));
+        old.set_period(7, 20);
+        old.deliver(&released(1, 1010));
         old.set_leaves(7);
         old.deliver(&RunEvent::Ended { task: "t#7".into(), how: TaskEnd::Stopped });
-        new.register(7, 1, old.next_period(7));
-        new.deliver(&period("t#7", 0));
+        let next = old.next_release(7);
+        assert_eq!((next.number, next.due_ns), (2, Some(1030)));
+        new.register(7, 1, next, 20);
+        // The dispatcher here had two releases before the first of which it has a report.
+        new.deliver(&released(2, 1090));
+        new.deliver(&released(3, 1110));
         new.import(old.export());
         new.end(7, 1, "refused", Some("it does not fit".to_owned()));
         let events = new.take(1).events;
         let numbers: Vec<_> =
             events.iter().filter_map(|e| Some(e.period.as_ref()?.number)).collect();
-        assert_eq!((numbers, events.len()), (vec![0, 1, 2], 4));
-        assert_eq!(events[3].cause.as_deref(), Some("it does not fit"));
+        assert_eq!((numbers, events.len()), (vec![0, 1, 5, 6], 5));
+        assert_eq!(events[4].cause.as_deref(), Some("it does not fit"));
     }
 }

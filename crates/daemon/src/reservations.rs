@@ -21,7 +21,7 @@ use punctual_wait_page::{NewPage, SealedPage};
 use crate::access::AccessRules;
 use crate::dispatchers::{DispatcherLayout, Dispatchers};
 use crate::domain::{unknown, Domain, ReservationKey};
-use crate::mailbox::Mailboxes;
+use crate::mailbox::{Mailboxes, NextRelease};
 use crate::owner::{check_owner, invalid};
 use crate::thread_budget::ThreadBudget;
 use crate::user::User;
@@ -302,7 +302,7 @@ impl Reservations {
         for cpu in cpus {
             let Some(mut domain) = self.domain(cpu) else { continue };
             let id = self.ids.fetch_add(1, Relaxed);
-            let key = ReservationKey { id, lease: *number, first_period: 0 };
+            let key = ReservationKey { id, lease: *number, next: NextRelease::default() };
             let limit_ppm = self.limit_ppm(caller, cpu);
             match domain.reserve(what, caller, limit_ppm, &layout, key, target) {
                 Ok(info) => return Ok(info),

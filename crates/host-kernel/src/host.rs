@@ -26,6 +26,7 @@ use crate::costs::capacity;
 use crate::domain::{self, Command, Config, DomainEvent};
 use crate::lateness::Lateness;
 use crate::limits::{parts, Part, Room};
+use crate::loaded::{load, LoadedScheduler};
 use crate::probe::Timer;
 use crate::reader::POLL_PERIOD;
 use crate::run_state::RunState;
@@ -61,6 +62,8 @@ pub struct Options {
     pub room: u32,
     /// Groups of each CPU that the program replenishes itself, where a group is under `jobs`.
     pub program_groups: ProgramGroups,
+    /// Loaded ahead; `None`: the start loads one.
+    pub loaded: Option<LoadedScheduler>,
 }
 
 /// How a run went.
@@ -138,7 +141,7 @@ impl KernelHost {
     /// What the set or the machine does not permit. Nothing is left behind.
     pub fn start(set: &TaskSet, options: Options) -> Result<KernelHost, Diagnostic> {
         let set = Arc::new(set.clone());
-        let Options { owner, traces: sinks, stdin, output, room, program_groups } = options;
+        let Options { owner, traces: sinks, stdin, output, room, program_groups, loaded } = options;
         let room = Room { tasks: room, groups: program_groups };
         let parts = parts(&set, capacity(&set).costs, room)?;
         machine::check(&set.cpus())?;
@@ -146,8 +149,8 @@ impl KernelHost {
         let locks = locks.collect::<Result<Vec<_>, _>>()?;
         let traces = traces(&parts, sinks);
         let tasks = Tasks::start(&set, &locks, stdin, output)?;
-        let timer = Timer::of_this_kernel()?;
-        let mut scheduler = Scheduler::load(|open| timer.prepare(open))?;
+        let loaded = loaded.and_then(|loaded| loaded.take());
+        let (timer, mut scheduler) = loaded.map_or_else(load, Ok)?;
         let mut timers = Vec::new();
         for part in &parts {
             let domain = part.domain.0;

@@ -11,8 +11,8 @@
 //!
 //! ```text
 //!  host ─┬─ tasks: synthetic, adopted (barrier)        processes of the tasks
-//!        ├─ scheduler: object, programs; probe,        the scheduler, what wakes it, and its end
-//!        │      timer_process; guard
+//!        ├─ loaded; scheduler: object, programs;       the scheduler, what wakes it, and its end
+//!        │      probe, timer_process; guard
 //!        │             start                             how soon it is there, step by step
 //!        ├─ domain: joining, members, gsi (abi),       a thread per CPU: commands, events, records
 //!        │      ring, reader, request_doorbell
@@ -38,6 +38,7 @@ mod lateness;
 mod lending;
 mod limits;
 mod link_in_children;
+mod loaded;
 pub mod machine;
 mod members;
 mod page_waits;
@@ -65,6 +66,7 @@ pub use host::{AddedProgram, KernelHost, Options, Outcome};
 pub use kernel::{Kernel, KernelError, ProgramStatistics, SchedulerLoad};
 pub use lateness::Lateness;
 pub use limits::accepts;
+pub use loaded::LoadedScheduler;
 pub use privilege::Missing;
 pub use punctual_process::Output;
 pub use punctual_trace::RunEvent;

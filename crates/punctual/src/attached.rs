@@ -128,6 +128,7 @@ impl TaskDraft<&Running> {
             execution: Execution::Entered(entry.clone()),
             completion: slot.clone(),
             handles_overruns: self.handler().is_some(),
+            first_release: self.first_release_ns(),
         };
         let added = running
             .supervisor

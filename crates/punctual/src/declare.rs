@@ -17,7 +17,10 @@ use crate::handle::{Completion, OfProgram, Slot, TaskHandle};
 use crate::observer::Observer;
 use crate::settings::Settings;
 use crate::supervisor::Handle;
-use crate::{BudgetGroup, Error, Host, Policy, RunEvent, Running, SchedulingGroup, TaskDraft};
+use crate::{
+    BudgetGroup, Error, Host, LoadedScheduler, Policy, RunEvent, Running, SchedulingGroup,
+    TaskDraft,
+};
 
 /// Groups of the program of each kind.
 const GROUP_LIMIT: u32 = 256;
@@ -71,7 +74,7 @@ impl Punctual {
         let declared = |spec| {
             let completion: Arc<dyn Completion> = Arc::new(OfProgram(Slot::new()));
             let execution = Execution::AsDeclared;
-            Declared { spec, execution, completion, handles_overruns: false }
+            Declared { spec, execution, completion, handles_overruns: false, first_release: None }
         };
         let tasks = tasks.into_iter().map(declared).collect();
         Punctual { settings: Settings::new(set), tasks, observer: None, fault: None }
@@ -214,6 +217,13 @@ impl Punctual {
     /// hold meanwhile. Needs cgroup v2.
     pub fn confine_processes(mut self) -> Self {
         self.settings.confine = true;
+        self
+    }
+
+    /// On [`Host::Kernel`] the run starts with this scheduler, which is loaded already: some 100 ms
+    /// sooner.
+    pub fn loaded(mut self, scheduler: LoadedScheduler) -> Self {
+        self.settings.loaded = Some(scheduler);
         self
     }
 

@@ -13,7 +13,7 @@ use punctual_wait_page::SealedPage;
 
 use crate::group::{find_budget_group, find_group, placed};
 use crate::handle::{Completion, Link, OfProgram, Slot, TaskHandle};
-use crate::{Error, Policy, Task};
+use crate::{Error, Policy, Running, Task, Time};
 
 /// Stack of a task's thread where nothing is said, bytes: as the standard library's threads.
 const STACK: usize = 2 << 20;
@@ -34,6 +34,7 @@ pub struct TaskDraft<P: DraftTarget> {
     budget: Option<Duration>,
     deadline: Option<Duration>,
     start: Duration,
+    first_release: Option<u64>,
     priority: Option<i64>,
     overrun: Overrun,
     overrun_handler: Option<OverrunHandler>,
@@ -72,6 +73,8 @@ pub struct Declared {
     pub(crate) completion: Arc<dyn Completion>,
     /// Its thread is to call a handler after overruns.
     pub(crate) handles_overruns: bool,
+    /// CLOCK_MONOTONIC, ns; `None`: soon.
+    pub(crate) first_release: Option<u64>,
 }
 
 impl<P: DraftTarget> TaskDraft<P> {
@@ -83,6 +86,7 @@ impl<P: DraftTarget> TaskDraft<P> {
             budget: None,
             deadline: None,
             start: Duration::ZERO,
+            first_release: None,
             priority: None,
             overrun: Overrun::default(),
             overrun_handler: None,
@@ -272,11 +276,17 @@ impl<P: DraftTarget> TaskDraft<P> {
         slot: Arc<Slot<T>>,
     ) -> P::Output<T> {
         let handles_overruns = self.overrun_handler.is_some();
+        let first_release = self.first_release;
         let task = self.check(body, &execution);
-        let declared = |spec| Declared { spec, execution, completion, handles_overruns };
+        let declared =
+            |spec| Declared { spec, execution, completion, handles_overruns, first_release };
         let task = task.map(declared);
         let handle = TaskHandle::new(&self.name, slot, self.place.context().link.clone());
         self.place.put(task, handle)
+    }
+
+    pub(crate) fn first_release_ns(&self) -> Option<u64> {
+        self.first_release
     }
 
     pub(crate) fn handler(&self) -> Option<OverrunHandler> {
@@ -388,6 +398,18 @@ impl<P: DraftTarget> TaskDraft<P> {
                 "use groups and CPU of one dispatcher",
             )),
         }
+    }
+}
+
+impl TaskDraft<&Running> {
+    /// Time of the first release, from which [`start`](TaskDraft::start) counts too; if it has
+    /// passed, the first release is whole periods later. Without it, it is some 20 ms from the call
+    /// that completes the draft. Tasks of several programs are released at the same times with it.
+    ///
+    /// The service ([`Host::Service`](crate::Host::Service)) refuses it.
+    pub fn first_release(mut self, at: Time) -> Self {
+        self.first_release = Some(at.as_nanos());
+        self
     }
 }
 

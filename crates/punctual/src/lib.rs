@@ -116,7 +116,9 @@ pub use time::Time;
 pub use punctual_analysis::{DomainLoad, Ppm};
 pub use punctual_host_user::{LockError, WaitError};
 pub use punctual_session::results::{Results, TaskResult};
-pub use punctual_session::{HostChoice as Host, NamedEvent as RunEvent, RunOutcome};
+pub use punctual_session::{
+    HostChoice as Host, LoadedScheduler, NamedEvent as RunEvent, RunOutcome,
+};
 pub use punctual_taskset::{Overrun, TaskSet};
 pub use punctual_trace::{JobEnd, Period, TaskEnd, NEVER};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use punctual_program_jobs::ProgramGroups;
-use punctual_session::{HostKind, RunOptions, Session, TraceFiles};
+use punctual_session::{HostKind, LoadedScheduler, RunOptions, Session, TraceFiles};
 use punctual_taskset::TaskSet;
 
 use crate::draft::{Declared, DraftContext};
@@ -26,6 +26,7 @@ pub(crate) struct Settings {
     pub task_limit: u32,
     pub program_groups: ProgramGroups,
     pub confine: bool,
+    pub loaded: Option<LoadedScheduler>,
     pub forget_ended: bool,
     pub records: u32,
     pub trace: Option<PathBuf>,
@@ -44,6 +45,7 @@ impl Settings {
             task_limit: TASK_LIMIT,
             program_groups: ProgramGroups::default(),
             confine: false,
+            loaded: None,
             forget_ended: false,
             records: RECORDS,
             trace: None,
@@ -64,6 +66,7 @@ impl Settings {
             program_groups: self.program_groups,
             trace_records: self.records,
             confine: self.confine,
+            loaded: self.loaded.clone(),
             forget_ended: self.forget_ended,
             traces,
             notes: self.note.iter().cloned().collect(),

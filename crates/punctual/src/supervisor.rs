@@ -248,12 +248,12 @@ impl Supervisor {
 
     fn add(&mut self, task: Declared) -> Result<(), Error> {
         self.settings.accept_overrun_handlers([&task].into_iter())?;
-        let Declared { spec, execution, completion, .. } = task;
+        let Declared { spec, execution, completion, first_release, .. } = task;
         check_among(&spec, self.specs(), &self.settings)?;
         let together = self.specs().chain([&spec]).cloned().collect();
         session_of_running(&self.settings, together, self.running.host())?
             .admit(self.settings.overload)?;
-        let place = self.running.add(&spec, execution)?;
+        let place = self.running.add(&spec, execution, first_release)?;
         completion.set_place(place);
         let suspension = suspension_of(&self.running, &self.settings.set, place, &spec);
         completion.set_suspension(suspension);

@@ -9,7 +9,7 @@ use std::sync::{mpsc, Arc};
 use std::time::{Duration, Instant};
 
 use common::{await_end, class, cpu, execute, executed, locked_kib, output_of, start, turn, MS};
-use punctual::{ErrorKind, Punctual, RunEvent};
+use punctual::{ErrorKind, Punctual, RunEvent, Time};
 use punctual_test_support::{comes_true, judge_timing, LIVENESS};
 
 const CHILD: &str = "PUNCTUAL_TEST_CHILD";
@@ -253,4 +253,19 @@ fn a_task_that_never_looks_is_named_and_left_in_the_ordinary_class() {
     assert!(comes_true(|| started.load(SeqCst) == 1));
     let outcome = running.stop().expect("it stops");
     assert!(outcome.problems.iter().any(|p| p.contains("stubborn")), "{:?}", outcome.problems);
+}
+
+#[test]
+fn a_further_task_is_released_whole_periods_from_a_given_time() {
+    let _turn = turn();
+    let Some(running) = start(idle) else { return };
+    let period = 20 * MS;
+    let passed = Time::now();
+    std::thread::sleep(3 * MS);
+    for at in [passed, Time::now() + 70 * MS] {
+        let task = running.task("further").period(period).budget(1 * MS).first_release(at);
+        let release = task.spawn(|task| task.release()).expect("it fits").join().expect("it ran");
+        let after = release.since(at).as_nanos();
+        assert!(release >= at && after % period.as_nanos() == 0, "{at} and {release}");
+    }
 }

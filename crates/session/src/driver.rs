@@ -80,9 +80,15 @@ pub(crate) trait Driver {
     /// Reports what became known, and waits up to `wait`. Whether the host has ended the run.
     fn poll(&mut self, wait: Duration, sink: &mut dyn FnMut(RunEvent)) -> Result<bool, Diagnostic>;
 
-    /// Adds a task.
-    fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
-        let _ = (index, execution);
+    /// Adds a task; `first`: as of [`RunningSet::add`](crate::RunningSet::add).
+    fn add(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        execution: Execution,
+        first: Option<u64>,
+    ) -> Result<(), Diagnostic> {
+        let _ = (index, execution, first);
         let cause = format!("task {:?}: this host takes no further tasks while it runs", spec.name);
         Err(Diagnostic::usage(cause, "declare it before the start, or use the user host"))
     }

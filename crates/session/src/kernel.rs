@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
-use punctual_host_kernel::{AddedProgram, KernelHost, Outcome};
+use punctual_host_kernel::{AddedProgram, KernelHost, Options, Outcome};
 use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_sys::clock::monotonic_ns;
 use punctual_taskset::{Body, TaskChange, TaskSet, TaskSpec};
@@ -25,10 +25,9 @@ impl KernelDriver {
         traces: &Traces,
     ) -> Result<KernelDriver, Diagnostic> {
         as_declared(executions)?;
-        let RunOptions { owner, stdin, output, room, program_groups, .. } = options;
+        let RunOptions { owner, stdin, output, room, program_groups, loaded, .. } = options;
         let traces = traces.0.clone();
-        let options =
-            punctual_host_kernel::Options { owner, traces, stdin, output, room, program_groups };
+        let options = Options { owner, traces, stdin, output, room, program_groups, loaded };
         KernelHost::start(set, options).map(KernelDriver)
     }
 }
@@ -46,7 +45,13 @@ impl Driver for KernelDriver {
         Ok(self.0.poll(wait, sink))
     }
 
-    fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+    fn add(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        execution: Execution,
+        first: Option<u64>,
+    ) -> Result<(), Diagnostic> {
         let program = match (execution, &spec.body) {
             (Execution::Command(argv), _) => AddedProgram::Command(argv),
             (Execution::AdoptedThread { pid, tid, page }, _) => {
@@ -63,7 +68,7 @@ impl Driver for KernelDriver {
                 return Err(Diagnostic::usage(cause, help).of_task(&spec.name));
             }
         };
-        self.0.add(index as usize, spec, program)
+        self.0.add(index as usize, spec, program, first)
     }
 
     fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {

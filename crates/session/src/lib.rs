@@ -32,6 +32,7 @@ pub use driver::Execution;
 pub use host_choice::{service_accepts, HostChoice};
 pub use options::RunOptions;
 pub use policy_change::{with_policies, ChangedPolicies};
+pub use punctual_host_kernel::LoadedScheduler;
 pub use punctual_host_user::SuspensionError;
 pub use punctual_process::Output;
 pub use punctual_trace::Interval;

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
+use punctual_host_kernel::LoadedScheduler;
 use punctual_process::Output;
 use punctual_program_jobs::ProgramGroups;
 
@@ -34,6 +35,8 @@ pub struct RunOptions {
     pub room: u32,
     /// Groups of each CPU that the program replenishes by its own jobs, on the user host.
     pub program_groups: ProgramGroups,
+    /// The kernel host's scheduler, loaded ahead.
+    pub loaded: Option<LoadedScheduler>,
     /// The figures of tasks that have ended are dropped: for a program that adds tasks without end.
     pub forget_ended: bool,
     /// Under SCHED_DEADLINE: tasks are not bound to their CPUs.
@@ -63,6 +66,7 @@ impl Default for RunOptions {
             confine: false,
             room: 0,
             program_groups: ProgramGroups::default(),
+            loaded: None,
             forget_ended: false,
             unpinned: false,
             label: None,

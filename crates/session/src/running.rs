@@ -204,16 +204,22 @@ impl RunningSet {
         Ok(!self.has_ended() && self.alive().next().is_some())
     }
 
-    /// Adds a task to a set that runs: its first release is some 20 ms from now. Admission is the
+    /// Adds a task to a set that runs. Its first release is at `first` (CLOCK_MONOTONIC, ns) or, if
+    /// that has passed, whole periods later; without it some 20 ms from now. Admission is the
     /// caller's. Its place follows those of all earlier tasks.
     ///
     /// # Errors
     /// No room, no such CPU, a command or process that is not there; a host that takes no further
     /// tasks.
-    pub fn add(&mut self, spec: &TaskSpec, execution: Execution) -> Result<usize, Diagnostic> {
+    pub fn add(
+        &mut self,
+        spec: &TaskSpec,
+        execution: Execution,
+        first: Option<u64>,
+    ) -> Result<usize, Diagnostic> {
         let place = self.tasks.next_place;
         let is_thread = matches!(execution, Execution::Thread { .. } | Execution::Entered(_));
-        self.driver.add(place as u32, spec, execution)?;
+        self.driver.add(place as u32, spec, execution, first)?;
         self.tasks.collector.add(spec, is_thread.then_some(TaskKind::Thread));
         self.tasks.by_place.insert(place, Task::new(spec, &self.traces));
         self.tasks.next_place += 1;

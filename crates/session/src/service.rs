@@ -122,7 +122,17 @@ impl Driver for ServiceDriver {
         self.host.poll(sink).map(|()| false)
     }
 
-    fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+    fn add(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        execution: Execution,
+        first: Option<u64>,
+    ) -> Result<(), Diagnostic> {
+        if first.is_some() {
+            let cause = "the service sets the time of the first release";
+            return Err(Diagnostic::usage(cause, "leave it out").of_task(&spec.name));
+        }
         self.reserve(index, spec, execution)?;
         self.host.begin();
         Ok(())

@@ -59,7 +59,7 @@ impl UserDriver {
         for (index, (spec, execution)) in set.tasks.iter().zip(executions).enumerate() {
             driver.register(index as u32, spec, execution)?;
         }
-        driver.origin = monotonic_ns() + LEAD;
+        driver.origin = monotonic_ns() + if set.tasks.is_empty() { 0 } else { LEAD };
         driver.host.begin(driver.origin)?;
         Ok(driver)
     }
@@ -116,9 +116,18 @@ impl Driver for UserDriver {
         Ok(host.has_failed())
     }
 
-    fn add(&mut self, index: u32, spec: &TaskSpec, execution: Execution) -> Result<(), Diagnostic> {
+    fn add(
+        &mut self,
+        index: u32,
+        spec: &TaskSpec,
+        execution: Execution,
+        first: Option<u64>,
+    ) -> Result<(), Diagnostic> {
         self.register(index, spec, execution)?;
-        self.host.begin(monotonic_ns() + LEAD)
+        let now = monotonic_ns();
+        // Offsets are from the run's start, and no negative ones.
+        let on_grid = |first| release_from(now.max(self.origin), first, spec.period);
+        self.host.begin(first.map_or(now + LEAD, on_grid))
     }
 
     fn stop_task(&mut self, index: u32) -> Result<(), Diagnostic> {
@@ -196,6 +205,12 @@ impl Driver for UserDriver {
             ..HostOutcome::default()
         })
     }
+}
+
+/// The first release from `time` on of those that are whole periods from `first`.
+fn release_from(time: u64, first: u64, period: u64) -> u64 {
+    let past = time.saturating_sub(first).div_ceil(period);
+    first.saturating_add(past.saturating_mul(period))
 }
 
 /// The host reports only the end of a thread.

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use punctual_diagnostic::Diagnostic;
 use punctual_service::message::{send, MessageReader};
-use punctual_service::{ReservationChange, ServiceClient, TaskEvent, TaskRequest};
+use punctual_service::{PeriodReport, ReservationChange, ServiceClient, TaskEvent, TaskRequest};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::fd_passing;
+use punctual_test_support::judge_timing;
 use serde_json::{json, Value};
 
 use crate::kills::clean_if_no_guardian_yet;
@@ -22,7 +23,7 @@ use crate::service_threads::{request, Program};
 use crate::victim::Victim;
 
 /// The version of the messages between the two processes.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 const LIMIT: usize = 1 << 24;
 
 impl Service {
@@ -375,4 +376,38 @@ fn nothing_stays_behind_whichever_is_killed_and_when() {
         let _ = std::fs::remove_file(&service.socket);
         wait_for_cpu(cpu.0);
     }
+}
+
+/// On the kernel host one scheduler ends, and the next one is attached and made ready: 80 ms of the
+/// counted clock.
+#[test]
+fn releases_keep_their_times_and_those_that_no_process_had_are_counted() {
+    const PERIOD: u64 = 50_000_000;
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let mut service = Service::start(cpu.0);
+    let program = Program::start("spin");
+    let mut client = service.client();
+    let wanted = TaskRequest::new("spins", program.pid(), PERIOD, 5_000_000);
+    let id = service.reserve(&mut client, &[wanted])[0];
+    let mut periods = Vec::new();
+    for round in 0..3 {
+        let last = periods.last().map(|period: &PeriodReport| period.number);
+        let later = |event: &TaskEvent| is_exhausted(event) && number(event) > last;
+        let events = events_until(&mut client, id, later);
+        periods.extend(events.into_iter().filter_map(|event| event.period));
+        if round < 2 {
+            service.replace();
+        }
+    }
+    // The one in which it left is not reported.
+    let lost = if client.status().expect("it serves").host == "kernel" { 2 } else { 1 };
+    let numbers: Vec<_> = periods.iter().map(|period| period.number).collect();
+    for pair in periods.windows(2) {
+        let passed = pair[1].release_ns - pair[0].release_ns;
+        let numbered = pair[1].number - pair[0].number;
+        assert_eq!(passed, numbered * PERIOD, "{numbers:?}");
+        judge_timing(|| assert!(numbered <= 2 + lost, "{numbers:?}"));
+    }
+    drop(client);
+    service.end(cpu.0);
 }

@@ -10,12 +10,12 @@ use punctual_service::{ReservationInfo, ServiceError, TaskRequest};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::mailbox::PassedMail;
+use crate::mailbox::{NextRelease, PassedMail};
 use crate::user::User;
 use crate::values::Origin;
 
 /// Version of these messages: of their types, of what is in them, and of their order.
-pub(crate) const VERSION: u32 = 3;
+pub(crate) const VERSION: u32 = 4;
 
 /// The most bytes of one: 2,048 events for each of a thousand connections.
 pub(crate) const LIMIT: usize = 1 << 30;
@@ -84,8 +84,8 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
-    /// The programs are ordinary ones. The number of the next period of each.
-    Released { next_periods: Vec<u64> },
+    /// The programs are ordinary ones. The next release of each.
+    Released { next_releases: Vec<NextRelease> },
     /// It has nothing any more, but these events, and ends.
     Passed { mail: Vec<PassedMail> },
 }

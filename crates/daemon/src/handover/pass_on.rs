@@ -16,6 +16,7 @@ use super::message::{
 };
 use crate::clients::{Clients, PausedClient};
 use crate::listen::Listening;
+use crate::mailbox::NextRelease;
 use crate::reservations::Reservations;
 
 /// How long the new process may take for its next message: a reservation may have to wait for a
@@ -39,7 +40,7 @@ pub(crate) fn pass_on(
     let reservations = clients.reservations();
     let changes = reservations.pause_changes();
     let offered = reservations.export();
-    let mut released: Vec<(PassedReservation, u64)> = Vec::new();
+    let mut released: Vec<(PassedReservation, NextRelease)> = Vec::new();
     let passed = converse(stream, listening, reservations, &paused, &offered, &mut released);
     match passed {
         Ok(pid) => {
@@ -51,8 +52,8 @@ pub(crate) fn pass_on(
         }
         Err(e) => {
             CpuLock::held().iter().for_each(|lock| lock.name_owner(SERVICE));
-            for (passed, next_period) in &released {
-                if let Err(refusal) = reservations.take_over(passed, *next_period, END_PATIENCE) {
+            for (passed, next) in &released {
+                if let Err(refusal) = reservations.take_over(passed, *next, END_PATIENCE) {
                     reservations.end_passed(passed, refusal);
                 }
             }
@@ -92,7 +93,7 @@ fn converse(
     reservations: &Reservations,
     paused: &[PausedClient],
     offered: &[PassedReservation],
-    released: &mut Vec<(PassedReservation, u64)>,
+    released: &mut Vec<(PassedReservation, NextRelease)>,
 ) -> io::Result<i32> {
     let peer = Peer::of(stream.as_fd())?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -115,12 +116,12 @@ fn converse(
     loop {
         match channel.receive()? {
             Request::Release { ids, ends } => {
-                let next = |id: &u64| reservations.mail().next_period(*id);
+                let next = |id: &u64| reservations.mail().next_release(*id);
                 let of = |id: &u64| offered.iter().find(|passed| passed.info.id == *id).cloned();
                 reservations.let_go(&ids, ends);
                 released.extend(ids.iter().filter_map(|id| Some((of(id)?, next(id)))));
-                let next_periods = ids.iter().map(next).collect();
-                channel.send(&Reply::Released { next_periods })?;
+                let next_releases = ids.iter().map(next).collect();
+                channel.send(&Reply::Released { next_releases })?;
             }
             Request::Done => {
                 // Where systemd started the service, it follows the new process from now on.

@@ -23,7 +23,7 @@ use super::pass_on::offer;
 use super::taken::Taken;
 use crate::clients::Clients;
 use crate::listen::Listening;
-use crate::mailbox::PassedMail;
+use crate::mailbox::{NextRelease, PassedMail};
 use crate::reservations::Reservations;
 
 /// The name of the state among the descriptors that systemd keeps.
@@ -41,7 +41,7 @@ struct Stored {
     version: u32,
     offer: Offer,
     /// Of each reservation.
-    next_periods: Vec<u64>,
+    next_releases: Vec<NextRelease>,
     mail: Vec<PassedMail>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn leave(clients: &Clients) -> io::Result<bool> {
     let stored = Stored {
         version: VERSION,
         offer: offer(reservations, &paused, &offered),
-        next_periods: ids.iter().map(|id| reservations.mail().next_period(*id)).collect(),
+        next_releases: ids.iter().map(|id| reservations.mail().next_release(*id)).collect(),
         mail: reservations.mail().export(),
     };
     let mut state = File::from(memfd_create(STATE, MemfdFlags::CLOEXEC)?);
@@ -171,14 +171,14 @@ fn take_over(
     listening: Listening,
     reservations: &Reservations,
 ) -> Taken {
-    let Stored { offer, next_periods, mail, .. } = stored;
+    let Stored { offer, next_releases, mail, .. } = stored;
     reservations.set_next_id(offer.next_id);
     // systemd drops a connection that its client has closed.
     let has_client = |lease: u64| clients.iter().any(|(of, _)| *of == lease);
     let is_client = |lease: u64| offer.connections.iter().any(|c| c.lease == lease);
     let remains = |passed: &PassedReservation| has_client(passed.lease) || !is_client(passed.lease);
     let mut reserved = Vec::new();
-    for (passed, next) in offer.reservations.iter().zip(next_periods) {
+    for (passed, next) in offer.reservations.iter().zip(next_releases) {
         if remains(passed) {
             match reservations.take_over(passed, next, PATIENCE) {
                 Ok(()) => reserved.push(passed.clone()),

@@ -15,6 +15,7 @@ use punctual_sys::fd_passing;
 use super::message::{Channel, Offer, PassedReservation, Reply, Request, LIMIT, VERSION};
 use super::taken::Taken;
 use crate::listen::Listening;
+use crate::mailbox::NextRelease;
 use crate::reservations::Reservations;
 
 /// How long the old process may take for an answer: it waits for calls that are under way.
@@ -88,9 +89,10 @@ impl Predecessor {
     ) -> Result<Vec<PassedReservation>, Diagnostic> {
         let offered = std::mem::take(&mut self.offer.reservations);
         let at_once = self.offer.host == "kernel" || reservations.host() == "kernel";
-        if !at_once {
-            // Before a program loses its dispatcher.
-            reservations.expect(offered.iter().map(|passed| passed.info.cpu))?;
+        // Before a program loses its dispatcher.
+        match at_once {
+            true => reservations.load_scheduler()?,
+            false => reservations.expect(offered.iter().map(|passed| passed.info.cpu))?,
         }
         let mut reserved = Vec::new();
         let batches = offered.chunks(if at_once { offered.len().max(1) } else { 1 });
@@ -101,11 +103,11 @@ impl Predecessor {
                 false => self.release(batch, at_once)?,
             };
             has_ended = released.is_none();
-            let next_periods = released.unwrap_or_default();
+            let next_releases = released.unwrap_or_default();
             let patience = if has_ended { END_PATIENCE } else { Duration::ZERO };
             for (n, passed) in batch.iter().enumerate() {
-                let first_period = next_periods.get(n).copied().unwrap_or(0);
-                match reservations.take_over(passed, first_period, patience) {
+                let next = next_releases.get(n).copied().unwrap_or_default();
+                match reservations.take_over(passed, next, patience) {
                     Ok(()) => reserved.push(passed.clone()),
                     Err(refusal) => reservations.end_passed(passed, refusal),
                 }
@@ -124,17 +126,17 @@ impl Predecessor {
         Ok(reserved)
     }
 
-    /// Has the old process restore programs; the numbers of their next periods. `None`: it has
+    /// Has the old process restore programs; their next releases. `None`: it has
     /// ended, and its guardian restores all.
     fn release(
         &mut self,
         batch: &[PassedReservation],
         ends: bool,
-    ) -> Result<Option<Vec<u64>>, Diagnostic> {
+    ) -> Result<Option<Vec<NextRelease>>, Diagnostic> {
         let ids = batch.iter().map(|passed| passed.info.id).collect();
         let request = Request::Release { ids, ends };
         match self.channel.send(&request).and_then(|()| self.channel.receive()) {
-            Ok(Reply::Released { next_periods }) => Ok(Some(next_periods)),
+            Ok(Reply::Released { next_releases }) => Ok(Some(next_releases)),
             Ok(Reply::Passed { .. }) => Err(failed(io::ErrorKind::InvalidData.into())),
             Err(e) => self.check_ended(e).map(|()| None),
         }

@@ -10,7 +10,7 @@ use punctual_service::{ReservationInfo, ServiceError, TaskRequest};
 use super::{Lease, Reservations};
 use crate::domain::ReservationKey;
 use crate::handover::PassedReservation;
-use crate::mailbox::Mailboxes;
+use crate::mailbox::{Mailboxes, NextRelease};
 use crate::owner::invalid;
 use crate::user::User;
 use crate::values::{Origin, Values};
@@ -65,6 +65,15 @@ impl Reservations {
         domains.try_for_each(|cpu| self.domain(cpu).map_or(Ok(()), |mut d| d.expect(&layout)))
     }
 
+    /// Loads what the first of the reservations that follow needs, where that can be done while
+    /// another process has the machine: the kernel host's scheduler.
+    ///
+    /// # Errors
+    /// The kernel's refusal.
+    pub(crate) fn load_scheduler(&self) -> Result<(), Diagnostic> {
+        self.dispatchers.load()
+    }
+
     /// All have followed.
     pub(crate) fn expect_none(&self) {
         self.domains.keys().filter_map(|cpu| self.domain(*cpu)).for_each(|mut d| d.expect_none());
@@ -79,12 +88,12 @@ impl Reservations {
     pub(crate) fn take_over(
         &self,
         passed: &PassedReservation,
-        first_period: u64,
+        next: NextRelease,
         patience: Duration,
     ) -> Result<(), ServiceError> {
         let until = Instant::now() + patience;
         loop {
-            let refusal = match self.take_over_once(passed, first_period) {
+            let refusal = match self.take_over_once(passed, next) {
                 Ok(()) => return Ok(()),
                 Err(refusal) => refusal,
             };
@@ -117,7 +126,7 @@ impl Reservations {
     fn take_over_once(
         &self,
         passed: &PassedReservation,
-        first_period: u64,
+        next: NextRelease,
     ) -> Result<(), ServiceError> {
         let PassedReservation { info, lease, process, thread, .. } = passed;
         let ended = || invalid(format!("process {} has ended", info.pid), "start it again");
@@ -137,7 +146,7 @@ impl Reservations {
         })?;
         let (request, limit_ppm) = (passed.request(), self.limit_ppm(&caller, info.cpu));
         let values = self.passed_values(&caller, passed, &request)?;
-        let key = ReservationKey { id: info.id, lease: *lease, first_period };
+        let key = ReservationKey { id: info.id, lease: *lease, next };
         let what = (&request, &values, None);
         domain.reserve(what, &caller, limit_ppm, &layout, key, (*process, *thread))?;
         if let Err(refusal) = domain.suspend_passed(info.id, info.suspensions) {

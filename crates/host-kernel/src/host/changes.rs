@@ -19,8 +19,9 @@ use crate::limits;
 const NUMBER_IS_FREE: Duration = Duration::from_secs(1);
 
 impl KernelHost {
-    /// Adds a task as number `index`, which is none of the set's and was none before: its first
-    /// release is some 20 ms from now. Admission is the caller's.
+    /// Adds a task as number `index`, which is none of the set's and was none before. Its first
+    /// release is at `first` (CLOCK_MONOTONIC, ns) or, if that has passed, whole periods later;
+    /// without it some 20 ms from now. Admission is the caller's.
     ///
     /// # Errors
     /// No room, a program or process that is not there, one that cannot be a task on that CPU, a
@@ -30,6 +31,7 @@ impl KernelHost {
         index: usize,
         spec: &TaskSpec,
         program: AddedProgram,
+        first: Option<u64>,
     ) -> Result<(), Diagnostic> {
         let of_task = |e: Diagnostic| e.of_task(&spec.name);
         limits::waits(spec, self.set.duration)?;
@@ -44,7 +46,8 @@ impl KernelHost {
         let requests =
             of_domain.and_then(|of| self.jobs.task((&self.set, index), spec, &of.doorbell));
         let (answer, answers) = channel();
-        let (origin, until) = (monotonic_ns() + LEAD, Instant::now() + NUMBER_IS_FREE);
+        let origin = first.unwrap_or_else(|| monotonic_ns() + LEAD);
+        let until = Instant::now() + NUMBER_IS_FREE;
         let new = NewTask { joining, spec: spec.clone(), origin, until, requests, answer };
         self.send(domain, Command::Add(Box::new(new)));
         let added = answers.recv_timeout(PATIENCE).unwrap_or_else(|e| {
