@@ -153,8 +153,8 @@ impl Domain {
         if let Some(deadline) = values.deadline_ns {
             task = task.deadline(ns(deadline));
         }
-        if let Some(due) = key.next.due_ns {
-            task = task.first_release(Time::from_nanos(due));
+        if let Some(first) = key.next.due_ns.or(request.first_release_ns) {
+            task = task.first_release(Time::from_nanos(first));
         }
         if let Some(group) = &values.group {
             self.check_group(group, &run)?;

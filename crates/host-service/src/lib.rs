@@ -37,7 +37,7 @@ use punctual_trace::{Period, RunEvent, TaskEnd};
 use crate::own_threads::OwnThread;
 use crate::renewal::Renewal;
 use crate::suspension::CurrentReservation;
-use crate::thread::{lock, SharedClient};
+use crate::thread::{lock, LastRelease, SharedClient};
 
 /// A set of reservations. Dropped, it releases them and ends its commands.
 pub struct ServiceHost {
@@ -58,10 +58,12 @@ struct ReservedTask {
     name: String,
     body: TaskBody,
     reservation: Arc<CurrentReservation>,
-    /// The number of the first release of this reservation.
+    /// The number of the service's period 0 of this reservation.
     first: u64,
-    /// The number after that of the last period that was reported.
-    next: u64,
+    /// That number is to be found by the first period, which follows this one.
+    after: Option<LastRelease>,
+    /// Of the last period that was reported.
+    last: Option<LastRelease>,
     /// The reservation has ended, so.
     ended: Option<TaskEnd>,
     /// Why it was refused, until that is reported.
@@ -71,8 +73,19 @@ struct ReservedTask {
 impl ReservedTask {
     fn new(index: u32, spec: &TaskSpec, body: TaskBody, id: u64) -> ReservedTask {
         let (name, reservation) = (spec.name.clone(), CurrentReservation::new(id));
-        let (first, next, ended, cause) = (0, 0, None, None);
-        ReservedTask { index, name, body, reservation, first, next, ended, cause }
+        let (first, after, last, ended, cause) = (0, None, None, None, None);
+        ReservedTask { index, name, body, reservation, first, after, last, ended, cause }
+    }
+}
+
+impl ReservedTask {
+    /// The number of a period that the service has numbered.
+    fn number(&mut self, period: &Period) -> u64 {
+        if let (Some(last), TaskBody::Own(_, renewal)) = (self.after.take(), &self.body) {
+            let number = last.number_at(period.release, renewal.period_ns());
+            self.first = number.saturating_sub(period.number);
+        }
+        self.first + period.number
     }
 }
 
@@ -166,8 +179,8 @@ impl ServiceHost {
         let Some(task) = self.tasks.get_mut(&event.id) else { return };
         if let Some(report) = event.period {
             let period = report.period(task.index);
-            let number = task.first + period.number;
-            task.next = number + 1;
+            let number = task.number(&period);
+            task.last = Some(LastRelease { number, time: period.release });
             sink(Period { number, ..period }.into());
         }
         if let Some(count) = event.unreported {

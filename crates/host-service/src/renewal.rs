@@ -7,7 +7,7 @@ use punctual_service::{ReservationInfo, TaskRequest};
 use punctual_taskset::TaskChange;
 use punctual_trace::TaskEnd;
 
-use crate::thread::lock;
+use crate::thread::{lock, LastRelease};
 use crate::{ServiceHost, TaskBody};
 
 /// How long refusals may pass: the dispatcher of the older process may still have the CPU.
@@ -19,9 +19,9 @@ pub(crate) struct Renewal {
     request: TaskRequest,
     /// Period, budget and deadline, ns, which a role may have.
     values: [u64; 3],
-    /// The number of the first release of the last reservation: where no release has followed, it
-    /// is not made again.
-    since: Option<u64>,
+    /// It was made again after this release: where no other one was reported since, it is not made
+    /// once more.
+    since: Option<Option<u64>>,
     /// Refusals are final from here on.
     until: Option<Instant>,
 }
@@ -33,6 +33,11 @@ impl Renewal {
         let request = TaskRequest { offset_ns: None, ..request };
         let values = [info.period_ns, info.budget_ns, info.deadline_ns];
         Box::new(Renewal { request, values, since: None, until: None })
+    }
+
+    /// Time between its releases, ns.
+    pub fn period_ns(&self) -> u64 {
+        self.values[0]
     }
 
     /// The reservation has other values.
@@ -61,11 +66,15 @@ impl ServiceHost {
         let TaskBody::Own(entry, renewal) = &mut task.body else { return };
         let mut client = lock(&self.client);
         let Some(client) = client.as_mut().filter(|_| !entry.is_over()) else { return };
-        if renewal.since.is_some_and(|first| task.next <= first) {
+        let last = task.last.map(|last| last.number);
+        if renewal.since == Some(last) {
             return entry.set_over();
         }
         let until = *renewal.until.get_or_insert_with(|| Instant::now() + PATIENCE);
-        let renewed = client.reserve_thread(&renewal.request).and_then(|reserved| {
+        let next = |last: LastRelease| last.time.saturating_add(renewal.period_ns());
+        let first_release_ns = task.last.map(next);
+        let request = TaskRequest { first_release_ns, ..renewal.request.clone() };
+        let renewed = client.reserve_thread(&request).and_then(|reserved| {
             let renewed = reserved.info().id;
             match task.reservation.set(renewed, client) {
                 Ok(()) => Ok(reserved),
@@ -74,12 +83,10 @@ impl ServiceHost {
         });
         match renewed {
             Ok(reserved) => {
-                // One may have been released that was not reported.
-                let first = (task.next + 1).max(entry.number() + 1);
-                (renewal.since, renewal.until) = (Some(first), None);
-                (task.first, task.ended, task.cause) = (first, None, None);
+                (renewal.since, renewal.until) = (Some(last), None);
+                (task.after, task.ended, task.cause) = (task.last, None, None);
                 let renewed = reserved.info().id;
-                entry.pass_again(reserved, first);
+                entry.pass_again(reserved, task.last);
                 let task = self.tasks.remove(&id);
                 self.tasks.extend(task.map(|task| (renewed, task)));
             }

@@ -10,7 +10,7 @@
 //! between it is an ordinary one.
 
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,15 +36,28 @@ pub fn is_service_thread() -> bool {
     IS_TASK.get()
 }
 
+/// A release by which those of another reservation are numbered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LastRelease {
+    pub number: u64,
+    /// CLOCK_MONOTONIC, ns.
+    pub time: u64,
+}
+
+impl LastRelease {
+    /// The number of a later one, whole periods of `period_ns` from this.
+    pub fn number_at(&self, time: u64, period_ns: u64) -> u64 {
+        self.number + time.saturating_sub(self.time) / period_ns.max(1)
+    }
+}
+
 /// What a thread that is a task, or is to become one, shares with its host.
 #[derive(Debug)]
 pub struct ServiceEntry {
     tid: AtomicI32,
-    /// On its way to the thread, with the number of its first release.
-    reserved: Mutex<Option<(ReservedThread, u64)>>,
+    /// On its way to the thread, with what its releases are numbered after.
+    reserved: Mutex<Option<(ReservedThread, Option<LastRelease>)>>,
     reservation: OnceLock<Arc<CurrentReservation>>,
-    /// Of the release that a wait returned last.
-    number: AtomicU64,
     /// Nothing is guaranteed any more: the run is over, or the service has ended.
     over: AtomicBool,
     /// How it ended, once its reservation is released.
@@ -58,7 +71,6 @@ impl ServiceEntry {
             tid: AtomicI32::new(0),
             reserved: Mutex::new(None),
             reservation: OnceLock::new(),
-            number: AtomicU64::new(0),
             over: AtomicBool::new(false),
             how: OnceLock::new(),
             client: client.clone(),
@@ -74,6 +86,8 @@ impl ServiceEntry {
             entry: self.clone(),
             reserved: RefCell::new(None),
             first: Cell::new(0),
+            after: Cell::new(None),
+            next: Cell::new(0),
             end: RefCell::new(TaskEnd::Returned),
         }
     }
@@ -86,17 +100,12 @@ impl ServiceEntry {
     /// The first reservation is made.
     pub(crate) fn pass(&self, reserved: ReservedThread, reservation: &Arc<CurrentReservation>) {
         let _ = self.reservation.set(reservation.clone());
-        self.pass_again(reserved, 0);
+        self.pass_again(reserved, None);
     }
 
-    /// Another one is made, whose releases are numbered from `first` on.
-    pub(crate) fn pass_again(&self, reserved: ReservedThread, first: u64) {
-        *lock(&self.reserved) = Some((reserved, first));
-    }
-
-    /// The number of the release that the thread waited for last.
-    pub(crate) fn number(&self) -> u64 {
-        self.number.load(Relaxed)
+    /// Another one is made, whose releases are numbered by this one before them.
+    pub(crate) fn pass_again(&self, reserved: ReservedThread, last: Option<LastRelease>) {
+        *lock(&self.reserved) = Some((reserved, last));
     }
 
     /// Nothing is guaranteed any more, or the thread has ended.
@@ -125,8 +134,12 @@ pub struct ServiceThread {
     entry: Arc<ServiceEntry>,
     /// Missing until the host has reserved.
     reserved: RefCell<Option<ReservedThread>>,
-    /// The number of its first release.
+    /// The number of its page's release 0.
     first: Cell<u64>,
+    /// That number is to be found by the first release, which follows this one.
+    after: Cell<Option<LastRelease>>,
+    /// The number after that of the release that a wait returned last.
+    next: Cell<u64>,
     end: RefCell<TaskEnd>,
 }
 
@@ -139,9 +152,9 @@ impl ServiceThread {
 
     /// Takes the reservation that is on its way; whether there was one.
     fn take_reservation(&self) -> bool {
-        let Some((reserved, first)) = lock(&self.entry.reserved).take() else { return false };
+        let Some((reserved, last)) = lock(&self.entry.reserved).take() else { return false };
         *self.reserved.borrow_mut() = Some(reserved);
-        self.first.set(first);
+        self.after.set(last);
         true
     }
 
@@ -153,8 +166,8 @@ impl ServiceThread {
         while !self.is_over() {
             let released = self.reserved.borrow().as_ref()?.wait_period();
             if let Some(released) = released {
-                let released = self.numbered(released);
-                self.entry.number.store(released.number, Relaxed);
+                let released = self.follow(released);
+                self.next.set(released.number + 1);
                 return Some(released);
             }
             if !self.await_reservation() {
@@ -174,6 +187,17 @@ impl ServiceThread {
             std::thread::sleep(Duration::from_millis(1));
         }
         false
+    }
+
+    /// A release that a wait returned; of the first one of another reservation, those that came
+    /// while there was none are lost.
+    fn follow(&self, release: PageRelease) -> PageRelease {
+        let Some(last) = self.after.take() else { return self.numbered(release) };
+        let period = self.reserved.borrow().as_ref().map_or(0, |own| own.info().period_ns);
+        let number = last.number_at(release.release, period);
+        self.first.set(number.saturating_sub(release.number));
+        let lost = number.saturating_sub(self.next.get()).try_into().unwrap_or(u32::MAX);
+        PageRelease { number, lost, ..release }
     }
 
     fn numbered(&self, release: PageRelease) -> PageRelease {

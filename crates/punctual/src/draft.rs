@@ -322,6 +322,7 @@ impl<P: DraftTarget> TaskDraft<P> {
             return Err(task("it lacks a budget", "add .budget(Duration::from_millis(5)), say"));
         };
         let (deadline, start) = (ns("deadline", self.deadline)?, ns("start", Some(self.start))?);
+        ns("time to its first release", self.first_release.map(Duration::from_nanos))?;
         let DraftContext { set, .. } = self.place.context();
         let placed = self.placed(set).map_err(|e| e.of_task(&self.name))?;
         let policy = &set.policy_of(placed.group).name;

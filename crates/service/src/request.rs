@@ -33,6 +33,11 @@ pub struct TaskRequest {
     /// 20 ms, in which it prepares the release.
     #[serde(default)]
     pub offset_ns: Option<u64>,
+    /// Time of the first release, CLOCK_MONOTONIC, ns, from which the offset counts too; if it has
+    /// passed, the first release is whole periods later. Where it is missing, it is the one that
+    /// the service prepares.
+    #[serde(default)]
+    pub first_release_ns: Option<u64>,
     /// `carry`, `skip`, `background` or `signal`; where it is missing, `carry`.
     #[serde(default)]
     pub overrun: Option<String>,
@@ -57,6 +62,7 @@ impl TaskRequest {
             budget_ns: Some(budget_ns),
             deadline_ns: None,
             offset_ns: None,
+            first_release_ns: None,
             overrun: None,
             page: None,
         }

@@ -126,7 +126,7 @@ impl Driver for UserDriver {
         self.register(index, spec, execution)?;
         let now = monotonic_ns();
         // Offsets are from the run's start, and no negative ones.
-        let on_grid = |first| release_from(now.max(self.origin), first, spec.period);
+        let on_grid = |first| spec.release_from(now.max(self.origin), first);
         self.host.begin(first.map_or(now + LEAD, on_grid))
     }
 
@@ -205,12 +205,6 @@ impl Driver for UserDriver {
             ..HostOutcome::default()
         })
     }
-}
-
-/// The first release from `time` on of those that are whole periods from `first`.
-fn release_from(time: u64, first: u64, period: u64) -> u64 {
-    let past = time.saturating_sub(first).div_ceil(period);
-    first.saturating_add(past.saturating_mul(period))
 }
 
 /// The host reports only the end of a thread.

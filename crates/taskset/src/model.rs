@@ -280,6 +280,13 @@ impl TaskSpec {
         self.server.is_none() && self.weight.is_none() && self.arrival == Arrival::Periodic
     }
 
+    /// The first release from `time` on of those that are whole periods from `first`, ns.
+    #[must_use]
+    pub fn release_from(&self, time: u64, first: u64) -> u64 {
+        let past = time.saturating_sub(first).div_ceil(self.period.max(1));
+        first.saturating_add(past.saturating_mul(self.period))
+    }
+
     /// A task that is released each `period` ns for `budget` ns, with whatever else a task-set file
     /// may leave out as if it were left out: the deadline is the period, the domain the first.
     #[must_use]

@@ -104,7 +104,10 @@ fn threads_are_reserved_for_again_when_the_service_is_replaced() {
     // One of them is suspended.
     await_ready(&program);
     service.replace();
+    let ready = ready_file(program.pid() as u32);
+    std::fs::write(&ready, "").expect("it is written");
     program.assert_success();
+    std::fs::remove_file(ready).expect("it is there");
     service.end(cpu.0);
 }
 

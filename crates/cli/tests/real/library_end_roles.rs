@@ -4,13 +4,16 @@
 use std::sync::mpsc::{channel, Receiver};
 use std::time::{Duration, Instant};
 
-use ::punctual::{Error, RunEvent, Running, TaskEnd, TaskHandle};
+use ::punctual::{Error, Period, RunEvent, Running, TaskEnd, TaskHandle, Time};
 use punctual_test_support::{comes_true, execute_briefly};
 
 use super::{
     await_event, by_service, is_ordinary, observed, patiently, start, wait_until_over, warning,
     LIFE, MS,
 };
+
+/// Of both tasks.
+const PERIOD: Duration = Duration::from_millis(10);
 
 /// Two tasks until they are over: one that waits, and one that looks whether it is over.
 struct TwoThreads {
@@ -35,12 +38,12 @@ impl TwoThreads {
             let of_other = returns.clone();
             let (begins, begun) = channel();
             let other_begins = begins.clone();
-            let waits = set.add("waits").period(10 * MS).budget(MS).spawn(move |task| {
+            let waits = set.add("waits").period(PERIOD).budget(MS).spawn(move |task| {
                 let _ = begins.send(());
                 wait_until_over(task);
                 let _ = returns.send(is_ordinary());
             });
-            let looks = set.add("looks").period(10 * MS).budget(MS).spawn(move |task| {
+            let looks = set.add("looks").period(PERIOD).budget(MS).spawn(move |task| {
                 let _ = other_begins.send(());
                 let end = Instant::now() + LIFE / 2;
                 while !task.is_over() {
@@ -93,24 +96,29 @@ pub fn replaced(cpu: u32) {
     // The test has seen that both begin: this is another thing to see.
     let ready = ready_file(std::process::id());
     assert!(comes_true(|| !std::path::Path::new(&ready).exists()));
-    std::fs::write(ready, "").expect("it is written");
-    // The last period that is reported by the older process, and the first by the other one.
-    let mut last = 0;
-    let mut assigned = 0;
-    let mut is_next = |event: &RunEvent| match event {
-        RunEvent::Period { task, period } if &**task == "waits" => {
-            let gap = period.number > last + 1;
-            assert!(period.number > last || last == 0, "{period:?} after {last}");
-            (last, assigned) = (period.number, period.assigned);
-            gap
-        }
-        _ => false,
-    };
+    std::fs::write(&ready, "").expect("it is written");
+    assert!(comes_true(|| !std::path::Path::new(&ready).exists()));
+    // By the other process of the service.
+    assert!(comes_true(|| std::path::Path::new(&ready).exists()));
+    let since = Time::now().as_nanos();
+    let mut last: Option<Period> = None;
     let end = Instant::now() + LIFE / 2;
-    while !is_next(&two.events.recv_timeout(LIFE / 2).expect("it runs")) {
+    while last.as_ref().is_none_or(|last| last.release < since) {
         assert!(Instant::now() < end, "it has a reservation again");
+        let event = two.events.recv_timeout(LIFE / 2).expect("it runs");
+        let RunEvent::Period { task, period } = event else { continue };
+        if &*task != "waits" {
+            continue;
+        }
+        // Its releases keep their times and numbers.
+        if let Some(last) = last {
+            let passed = (period.number - last.number) * PERIOD.as_nanos() as u64;
+            assert_eq!(period.release - last.release, passed, "{period:?} after {last:?}");
+        }
+        last = Some(period);
     }
-    assert_eq!(Duration::from_nanos(assigned), MS * 3 / 2);
+    let assigned = last.map(|last| Duration::from_nanos(last.assigned));
+    assert_eq!(assigned, Some(MS * 3 / 2));
     waits.resume().expect("it is suspended still");
     assert_eq!(waits.resume().expect_err("no more").errno, Some(libc::EALREADY));
     assert!(!looks.is_finished() && !waits.is_finished());

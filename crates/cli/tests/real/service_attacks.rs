@@ -144,6 +144,7 @@ fn a_good_client_is_served_beside_every_kind_of_bad_one() {
         ("budget_ns", json!(u64::MAX)),
         ("deadline_ns", json!(1)),
         ("offset_ns", json!(u64::MAX)),
+        ("first_release_ns", json!(u64::MAX)),
         ("overrun", json!("never")),
     ] {
         let mut request = good_request.clone();

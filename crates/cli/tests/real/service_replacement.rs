@@ -10,7 +10,6 @@ use punctual_service::message::{send, MessageReader};
 use punctual_service::{PeriodReport, ReservationChange, ServiceClient, TaskEvent, TaskRequest};
 use punctual_sys::clock::CpuClock;
 use punctual_sys::fd_passing;
-use punctual_test_support::judge_timing;
 use serde_json::{json, Value};
 
 use crate::kills::clean_if_no_guardian_yet;
@@ -378,35 +377,43 @@ fn nothing_stays_behind_whichever_is_killed_and_when() {
     }
 }
 
-/// On the kernel host one scheduler ends, and the next one is attached and made ready: 80 ms of the
-/// counted clock.
+/// Two programs that spin; how many are lost is printed.
 #[test]
 fn releases_keep_their_times_and_those_that_no_process_had_are_counted() {
-    const PERIOD: u64 = 50_000_000;
+    const PERIODS: [u64; 2] = [10_000_000, 50_000_000];
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let mut service = Service::start(cpu.0);
-    let program = Program::start("spin");
+    let programs = PERIODS.map(|_| Program::start("spin"));
     let mut client = service.client();
-    let wanted = TaskRequest::new("spins", program.pid(), PERIOD, 5_000_000);
-    let id = service.reserve(&mut client, &[wanted])[0];
-    let mut periods = Vec::new();
+    let wanted =
+        [0, 1].map(|n| TaskRequest::new("spins", programs[n].pid(), PERIODS[n], 1_000_000));
+    let ids = service.reserve(&mut client, &wanted);
+    let host = client.status().expect("it serves").host;
+    let mut reported: [Vec<PeriodReport>; 2] = Default::default();
     for round in 0..3 {
-        let last = periods.last().map(|period: &PeriodReport| period.number);
-        let later = |event: &TaskEvent| is_exhausted(event) && number(event) > last;
-        let events = events_until(&mut client, id, later);
-        periods.extend(events.into_iter().filter_map(|event| event.period));
+        let last = reported[1].last().map(|period| period.number);
+        let mut is_after = false;
+        eventually("periods of both", || {
+            for event in client.take_events().expect("it serves").events {
+                let n = usize::from(event.id == ids[1]);
+                is_after |= n == 1 && is_exhausted(&event) && number(&event) > last;
+                reported[n].extend(event.period);
+            }
+            is_after
+        });
         if round < 2 {
             service.replace();
         }
     }
-    // The one in which it left is not reported.
-    let lost = if client.status().expect("it serves").host == "kernel" { 2 } else { 1 };
-    let numbers: Vec<_> = periods.iter().map(|period| period.number).collect();
-    for pair in periods.windows(2) {
-        let passed = pair[1].release_ns - pair[0].release_ns;
-        let numbered = pair[1].number - pair[0].number;
-        assert_eq!(passed, numbered * PERIOD, "{numbers:?}");
-        judge_timing(|| assert!(numbered <= 2 + lost, "{numbers:?}"));
+    for (period_ns, reported) in PERIODS.into_iter().zip(&reported) {
+        let mut most = 0;
+        for pair in reported.windows(2) {
+            let numbered = pair[1].number - pair[0].number;
+            assert_eq!(pair[1].release_ns - pair[0].release_ns, numbered * period_ns);
+            // The one in which it left is not reported.
+            most = most.max(numbered.saturating_sub(2));
+        }
+        println!("{host} host, each {period_ns} ns: at most {most} releases lost");
     }
     drop(client);
     service.end(cpu.0);

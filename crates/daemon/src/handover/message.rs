@@ -117,6 +117,7 @@ impl PassedReservation {
             budget_ns: Some(budget_ns),
             deadline_ns: Some(deadline_ns),
             offset_ns: None,
+            first_release_ns: None,
             overrun: Some(self.overrun.clone()),
             page: None,
         }

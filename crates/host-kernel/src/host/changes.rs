@@ -46,7 +46,8 @@ impl KernelHost {
         let requests =
             of_domain.and_then(|of| self.jobs.task((&self.set, index), spec, &of.doorbell));
         let (answer, answers) = channel();
-        let origin = first.unwrap_or_else(|| monotonic_ns() + LEAD);
+        let now = monotonic_ns();
+        let origin = first.map_or(now + LEAD, |first| spec.release_from(now, first));
         let until = Instant::now() + NUMBER_IS_FREE;
         let new = NewTask { joining, spec: spec.clone(), origin, until, requests, answer };
         self.send(domain, Command::Add(Box::new(new)));
