@@ -76,9 +76,7 @@ impl ReservedTask {
         let (first, after, last, ended, cause) = (0, None, None, None, None);
         ReservedTask { index, name, body, reservation, first, after, last, ended, cause }
     }
-}
 
-impl ReservedTask {
     /// The number of a period that the service has numbered.
     fn number(&mut self, period: &Period) -> u64 {
         if let (Some(last), TaskBody::Own(_, renewal)) = (self.after.take(), &self.body) {
