@@ -92,11 +92,11 @@ impl Dispatchers {
         }
     }
 
-    /// Has the kernel host's next run start sooner: its scheduler is loaded now.
+    /// Loads the scheduler of the kernel host's next run, which starts sooner by that.
     ///
     /// # Errors
     /// The kernel's refusal.
-    pub fn load(&self) -> Result<(), Diagnostic> {
+    pub fn load_scheduler(&self) -> Result<(), Diagnostic> {
         if self.host == HostKind::Kernel {
             *self.loaded() = Some(LoadedScheduler::load()?);
         }
@@ -145,11 +145,11 @@ impl Dispatchers {
             .forget_ended()
             .observe(observe);
         let on_them = layout.groups.iter().filter(|group| cpus.contains(&group.cpu));
+        let groups: Vec<ServiceGroup> = on_them.cloned().collect();
         let set = match self.loaded().take() {
-            Some(loaded) => set.loaded(loaded),
+            Some(loaded) => set.loaded_scheduler(loaded),
             None => set,
         };
-        let groups: Vec<ServiceGroup> = on_them.cloned().collect();
         let set = groups.iter().fold(set, |set, group| set.group(group.declared()));
         let running = set.admit()?.start()?;
         Ok(Arc::new(ServiceRun { running, groups }))

@@ -50,8 +50,8 @@ struct Registered {
     /// Number of the dispatcher's period 0: another process of the service had those before.
     first: u64,
     next: NextRelease,
-    /// Nothing was reported since another process had it.
-    continues: bool,
+    /// No period was reported here yet.
+    is_new: bool,
     /// Another process takes it over: its end here is no end for the client.
     leaves: bool,
 }
@@ -59,7 +59,7 @@ struct Registered {
 impl Registered {
     /// Numbers a period. Those that came while no process had the reservation are counted.
     fn number(&mut self, period: &mut PeriodReport) {
-        if std::mem::replace(&mut self.continues, false) {
+        if std::mem::replace(&mut self.is_new, false) {
             let due = self.next.due_ns.unwrap_or(period.release_ns);
             let lost = period.release_ns.saturating_sub(due) / self.period_ns;
             self.first = (self.first + lost).saturating_sub(period.number);
@@ -92,8 +92,8 @@ impl Mailboxes {
     /// Events of this reservation go to this lease from now on; `next`: its first period.
     pub fn register(&self, id: u64, lease: u64, next: NextRelease, period_ns: u64) {
         let mut state = self.state();
-        let (first, continues, leaves) = (next.number, true, false);
-        let registered = Registered { lease, period_ns, first, next, continues, leaves };
+        let (first, is_new, leaves) = (next.number, true, false);
+        let registered = Registered { lease, period_ns, first, next, is_new, leaves };
         state.registered.insert(id, registered);
         state.boxes.entry(lease).or_default();
     }
@@ -110,7 +110,7 @@ impl Mailboxes {
         self.state().registered.entry(id).and_modify(|r| r.leaves = true);
     }
 
-    /// Its releases are so far apart from the next one on, ns.
+    /// A reservation has another period, ns, from its next release on.
     pub fn set_period(&self, id: u64, period_ns: u64) {
         self.state().registered.entry(id).and_modify(|r| r.period_ns = period_ns);
     }

@@ -9,7 +9,8 @@ use crate::probe::Timer;
 use crate::scheduler::Scheduler;
 
 /// A scheduler that the kernel has verified, and that schedules nothing yet. A run that is started
-/// with it has the machine some 100 ms sooner; copies are of the same one, for one run.
+/// with it has the machine some 100 ms sooner. Clones share one scheduler, which the first run
+/// takes.
 #[derive(Clone)]
 pub struct LoadedScheduler(Arc<Mutex<Option<(Timer, Scheduler)>>>);
 

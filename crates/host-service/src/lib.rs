@@ -60,8 +60,9 @@ struct ReservedTask {
     reservation: Arc<CurrentReservation>,
     /// The number of the service's period 0 of this reservation.
     first: u64,
-    /// That number is to be found by the first period, which follows this one.
-    after: Option<LastRelease>,
+    /// The last release of the reservation before, until a period of this one was reported:
+    /// `first` is computed from it.
+    before: Option<LastRelease>,
     /// Of the last period that was reported.
     last: Option<LastRelease>,
     /// The reservation has ended, so.
@@ -73,13 +74,13 @@ struct ReservedTask {
 impl ReservedTask {
     fn new(index: u32, spec: &TaskSpec, body: TaskBody, id: u64) -> ReservedTask {
         let (name, reservation) = (spec.name.clone(), CurrentReservation::new(id));
-        let (first, after, last, ended, cause) = (0, None, None, None, None);
-        ReservedTask { index, name, body, reservation, first, after, last, ended, cause }
+        let (first, before, last, ended, cause) = (0, None, None, None, None);
+        ReservedTask { index, name, body, reservation, first, before, last, ended, cause }
     }
 
     /// The number of a period that the service has numbered.
     fn number(&mut self, period: &Period) -> u64 {
-        if let (Some(last), TaskBody::Own(_, renewal)) = (self.after.take(), &self.body) {
+        if let (Some(last), TaskBody::Own(_, renewal)) = (self.before.take(), &self.body) {
             let number = last.number_at(period.release, renewal.period_ns());
             self.first = number.saturating_sub(period.number);
         }

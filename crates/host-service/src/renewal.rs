@@ -84,7 +84,7 @@ impl ServiceHost {
         match renewed {
             Ok(reserved) => {
                 (renewal.since, renewal.until) = (Some(last), None);
-                (task.after, task.ended, task.cause) = (task.last, None, None);
+                (task.before, task.ended, task.cause) = (task.last, None, None);
                 let renewed = reserved.info().id;
                 entry.pass_again(reserved, task.last);
                 let task = self.tasks.remove(&id);

@@ -55,7 +55,7 @@ impl LastRelease {
 #[derive(Debug)]
 pub struct ServiceEntry {
     tid: AtomicI32,
-    /// On its way to the thread, with what its releases are numbered after.
+    /// On its way to the thread, with the last release of the reservation before.
     reserved: Mutex<Option<(ReservedThread, Option<LastRelease>)>>,
     reservation: OnceLock<Arc<CurrentReservation>>,
     /// Nothing is guaranteed any more: the run is over, or the service has ended.
@@ -86,7 +86,7 @@ impl ServiceEntry {
             entry: self.clone(),
             reserved: RefCell::new(None),
             first: Cell::new(0),
-            after: Cell::new(None),
+            before: Cell::new(None),
             next: Cell::new(0),
             end: RefCell::new(TaskEnd::Returned),
         }
@@ -103,7 +103,7 @@ impl ServiceEntry {
         self.pass_again(reserved, None);
     }
 
-    /// Another one is made, whose releases are numbered by this one before them.
+    /// Another one is made; `last`: the last release of the one before.
     pub(crate) fn pass_again(&self, reserved: ReservedThread, last: Option<LastRelease>) {
         *lock(&self.reserved) = Some((reserved, last));
     }
@@ -136,8 +136,9 @@ pub struct ServiceThread {
     reserved: RefCell<Option<ReservedThread>>,
     /// The number of its page's release 0.
     first: Cell<u64>,
-    /// That number is to be found by the first release, which follows this one.
-    after: Cell<Option<LastRelease>>,
+    /// The last release of the reservation before, until one of this was waited for: `first` is
+    /// computed from it.
+    before: Cell<Option<LastRelease>>,
     /// The number after that of the release that a wait returned last.
     next: Cell<u64>,
     end: RefCell<TaskEnd>,
@@ -154,7 +155,7 @@ impl ServiceThread {
     fn take_reservation(&self) -> bool {
         let Some((reserved, last)) = lock(&self.entry.reserved).take() else { return false };
         *self.reserved.borrow_mut() = Some(reserved);
-        self.after.set(last);
+        self.before.set(last);
         true
     }
 
@@ -192,7 +193,7 @@ impl ServiceThread {
     /// A release that a wait returned; of the first one of another reservation, those that came
     /// while there was none are lost.
     fn follow(&self, release: PageRelease) -> PageRelease {
-        let Some(last) = self.after.take() else { return self.numbered(release) };
+        let Some(last) = self.before.take() else { return self.numbered(release) };
         let period = self.reserved.borrow().as_ref().map_or(0, |own| own.info().period_ns);
         let number = last.number_at(release.release, period);
         self.first.set(number.saturating_sub(release.number));

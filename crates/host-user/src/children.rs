@@ -53,13 +53,12 @@ impl Child {
     /// The kernel's refusal to kill.
     pub fn stop(&mut self) -> Result<bool, Diagnostic> {
         match &self.how {
-            How::Adopted(program, _) => {
-                if !self.leaves {
-                    program.park.prepare_restoration();
-                }
-                Ok(!mem::replace(&mut self.leaves, true))
+            How::Adopted(program, _) if !self.leaves => {
+                program.park.prepare_restoration();
+                self.leaves = true;
+                Ok(true)
             }
-            How::Thread(_) => Ok(!mem::replace(&mut self.leaves, true)),
+            How::Adopted(..) | How::Thread(_) => Ok(!mem::replace(&mut self.leaves, true)),
             How::Started(program, _) => program.park.kill().map(|()| false).map_err(|e| {
                 let leader = program.leader;
                 Diagnostic::machine(

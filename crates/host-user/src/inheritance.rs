@@ -348,7 +348,7 @@ mod tests {
     #[test]
     fn a_ready_thread_waits_if_its_member_left_most_of_three_brief_intervals_in_a_row() {
         let mut samples = WaitSamples::default();
-        // The first sample comes at random; one that follows another event at once tells nothing.
+        // The first interval is of any length. One of less than half of BRIEF is not counted.
         let intervals = [(MS, MS), (BRIEF, BRIEF), (BRIEF, BRIEF), (BRIEF / 4, BRIEF / 4)];
         for (left, lapse) in intervals {
             assert!(!samples.found_ready(left, lapse));

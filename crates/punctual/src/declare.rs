@@ -222,7 +222,7 @@ impl Punctual {
 
     /// On [`Host::Kernel`] the run starts with this scheduler, which is loaded already: some 100 ms
     /// sooner.
-    pub fn loaded(mut self, scheduler: LoadedScheduler) -> Self {
+    pub fn loaded_scheduler(mut self, scheduler: LoadedScheduler) -> Self {
         self.settings.loaded = Some(scheduler);
         self
     }

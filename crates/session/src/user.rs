@@ -8,7 +8,7 @@ use punctual_host_user::{EngineCost, EngineReading, Host, HostOptions};
 use punctual_process::{CommandSpec, Output};
 use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
+use punctual_taskset::{next_release, DomainId, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::driver::{Driver, Execution, HostFigures, HostOutcome};
@@ -126,7 +126,7 @@ impl Driver for UserDriver {
         self.register(index, spec, execution)?;
         let now = monotonic_ns();
         // Offsets are from the run's start, and no negative ones.
-        let on_grid = |first| spec.release_from(now.max(self.origin), first);
+        let on_grid = |first| next_release(first, spec.period, now.max(self.origin));
         self.host.begin(first.map_or(now + LEAD, on_grid))
     }
 

@@ -272,19 +272,19 @@ impl TaskSet {
     }
 }
 
+/// The first release from `time` on of those at `first` and whole periods later, ns.
+#[must_use]
+pub fn next_release(first: u64, period: u64, time: u64) -> u64 {
+    let past = time.saturating_sub(first).div_ceil(period.max(1));
+    first.saturating_add(past.saturating_mul(period))
+}
+
 impl TaskSpec {
     /// Whether it is released exactly each period: it arrives so, and neither a server of its own
     /// nor its weight decides.
     #[must_use]
     pub fn is_released_each_period(&self) -> bool {
         self.server.is_none() && self.weight.is_none() && self.arrival == Arrival::Periodic
-    }
-
-    /// The first release from `time` on of those that are whole periods from `first`, ns.
-    #[must_use]
-    pub fn release_from(&self, time: u64, first: u64) -> u64 {
-        let past = time.saturating_sub(first).div_ceil(self.period.max(1));
-        first.saturating_add(past.saturating_mul(self.period))
     }
 
     /// A task that is released each `period` ns for `budget` ns, with whatever else a task-set file

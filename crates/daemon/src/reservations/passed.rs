@@ -71,7 +71,7 @@ impl Reservations {
     /// # Errors
     /// The kernel's refusal.
     pub(crate) fn load_scheduler(&self) -> Result<(), Diagnostic> {
-        self.dispatchers.load()
+        self.dispatchers.load_scheduler()
     }
 
     /// All have followed.

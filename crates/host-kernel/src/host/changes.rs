@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use punctual_diagnostic::Diagnostic;
 use punctual_program_jobs::takes_jobs;
 use punctual_sys::clock::monotonic_ns;
-use punctual_taskset::{TaskChange, TaskSpec};
+use punctual_taskset::{next_release, TaskChange, TaskSpec};
 
 use super::suspension::end_suspension;
 use super::{AddedProgram, KernelHost, LEAD, PATIENCE};
@@ -47,7 +47,7 @@ impl KernelHost {
             of_domain.and_then(|of| self.jobs.task((&self.set, index), spec, &of.doorbell));
         let (answer, answers) = channel();
         let now = monotonic_ns();
-        let origin = first.map_or(now + LEAD, |first| spec.release_from(now, first));
+        let origin = first.map_or(now + LEAD, |first| next_release(first, spec.period, now));
         let until = Instant::now() + NUMBER_IS_FREE;
         let new = NewTask { joining, spec: spec.clone(), origin, until, requests, answer };
         self.send(domain, Command::Add(Box::new(new)));
