@@ -11,7 +11,8 @@ use punctual::{TaskEnd, TaskHandle, Time};
 use punctual_diagnostic::Diagnostic;
 use punctual_process::Identity;
 use punctual_service::{ReservationChange, ReservationInfo, ServiceError, TaskRequest};
-use punctual_taskset::TaskChange;
+use punctual_sys::clock::monotonic_ns;
+use punctual_taskset::{next_release, TaskChange};
 use punctual_wait_page::SealedPage;
 
 use crate::dispatchers::{DispatcherLayout, Dispatchers, ServiceRun};
@@ -25,6 +26,9 @@ use crate::values::{Origin, Values};
 use limits::check_least_budget;
 pub(crate) use limits::LEAST_BUDGET_NS;
 
+/// From a client's request to the first release that it names, at least, ns: as long as without
+/// one, so that a client that releases and reserves by turns does not have its budgets sooner.
+const LEAST_LEAD_NS: u64 = 20_000_000;
 /// How long the restoration of a process is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -62,7 +66,7 @@ pub struct ReservationKey {
     pub id: u64,
     /// The lease that holds it.
     pub lease: u64,
-    /// Its first release: of some number, where another process of the service had it before.
+    /// Its first release; where another process of the service had it before, with number and time.
     pub next: NextRelease,
 }
 
@@ -153,7 +157,9 @@ impl Domain {
         if let Some(deadline) = values.deadline_ns {
             task = task.deadline(ns(deadline));
         }
-        if let Some(first) = key.next.due_ns.or(request.first_release_ns) {
+        let soonest = monotonic_ns() + LEAST_LEAD_NS;
+        let requested = |first| next_release(first, values.period_ns, soonest);
+        if let Some(first) = key.next.due_ns.or(request.first_release_ns.map(requested)) {
             task = task.first_release(Time::from_nanos(first));
         }
         if let Some(group) = &values.group {

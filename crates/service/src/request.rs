@@ -33,9 +33,9 @@ pub struct TaskRequest {
     /// 20 ms, in which it prepares the release.
     #[serde(default)]
     pub offset_ns: Option<u64>,
-    /// Time of the first release, CLOCK_MONOTONIC, ns, from which the offset counts too; if it has
-    /// passed, the first release is whole periods later. Where it is missing, it is the one that
-    /// the service prepares.
+    /// Time of the first release, CLOCK_MONOTONIC, ns, from which the offset counts too; if that is
+    /// less than 20 ms ahead, the first release is whole periods later. Where it is missing, it is
+    /// some 20 ms after the reservation.
     #[serde(default)]
     pub first_release_ns: Option<u64>,
     /// `carry`, `skip`, `background` or `signal`; where it is missing, `carry`.
