@@ -128,8 +128,9 @@ impl Object {
                 io::ErrorKind::NotFound => {}
                 // Perhaps by an object of a killed process, which another process looks at now.
                 io::ErrorKind::AlreadyExists if !is_reclaimed => {
-                    reclaim_by(FlockOperation::LockExclusive, &folder)
-                        .map_err(|errno| refused(errno.into()))?;
+                    let _locked =
+                        FolderLock::wait(&folder).map_err(|errno| refused(errno.into()))?;
+                    reclaim_locked(&folder);
                     is_reclaimed = true;
                 }
                 io::ErrorKind::AlreadyExists => return Err(taken(kind, name)),
@@ -227,7 +228,7 @@ impl Object {
     pub fn remove(namespace: &Namespace, kind: ObjectKind, name: &Name) -> Result<(), Diagnostic> {
         let refused = |error| refused("remove", kind, name, error);
         let folder = namespace.folder_of(kind).map_err(refused)?;
-        flock(&folder, FlockOperation::LockExclusive).map_err(|errno| refused(errno.into()))?;
+        let _locked = FolderLock::wait(&folder).map_err(|errno| refused(errno.into()))?;
         match remove_from(&folder, name.as_str()) {
             Ok(()) => Ok(()),
             Err(Errno::NOENT) => Err(missing(kind, name)),
@@ -245,14 +246,12 @@ impl Object {
             return Err(Diagnostic::usage(cause, "drop it").with_errno(libc::ENOENT));
         };
         let refused = |errno: Errno| refused("remove", *kind, name, errno.into());
-        flock(folder, FlockOperation::LockExclusive).map_err(refused)?;
+        let _locked = FolderLock::wait(folder).map_err(refused)?;
         // While it is linked, the name is its own.
-        let removed = match fstat(&self.memory).map_err(refused)?.st_nlink {
+        match fstat(&self.memory).map_err(refused)?.st_nlink {
             0 => Err(missing(*kind, name)),
             _ => remove_from(folder, name.as_str()).map_err(refused),
-        };
-        let _ = flock(folder, FlockOperation::Unlock);
-        removed
+        }
     }
 
     /// Its memory.
@@ -288,9 +287,7 @@ impl Drop for Object {
         let Some(Named { folder, name, lifetime: Lifetime::Used, .. }) = &self.named else {
             return;
         };
-        if flock(folder, FlockOperation::NonBlockingLockExclusive).is_err() {
-            return;
-        }
+        let Ok(_locked) = FolderLock::try_now(folder) else { return };
         // The name may be that of a later object by now.
         let is_linked = fstat(&self.memory).is_ok_and(|status| status.st_nlink > 0);
         if is_linked && file_lock::try_lock(&self.memory, IN_USE, Access::Exclusive).is_ok() {
@@ -302,14 +299,32 @@ impl Drop for Object {
 /// Removes the objects of a folder that no process has open, and what is left of half-made and
 /// half-removed ones. Where another process removes objects at this moment, it does nothing.
 pub fn reclaim(folder: &OwnedFd) {
-    let _ = reclaim_by(FlockOperation::NonBlockingLockExclusive, folder);
+    if let Ok(_locked) = FolderLock::try_now(folder) {
+        reclaim_locked(folder);
+    }
 }
 
-/// With a lock that waits for the others, or does not.
-fn reclaim_by(lock: FlockOperation, folder: &OwnedFd) -> rustix::io::Result<()> {
-    flock(folder, lock)?;
-    reclaim_locked(folder);
-    flock(folder, FlockOperation::Unlock)
+/// A folder that is locked against other removals. It is unlocked by name, not by the end of its
+/// file: a child that another thread forks meanwhile has that file open until it executes its
+/// program.
+struct FolderLock<'a>(&'a OwnedFd);
+
+impl<'a> FolderLock<'a> {
+    /// Waits for the others.
+    fn wait(folder: &'a OwnedFd) -> rustix::io::Result<Self> {
+        flock(folder, FlockOperation::LockExclusive).map(|()| Self(folder))
+    }
+
+    /// EWOULDBLOCK: another process removes.
+    fn try_now(folder: &'a OwnedFd) -> rustix::io::Result<Self> {
+        flock(folder, FlockOperation::NonBlockingLockExclusive).map(|()| Self(folder))
+    }
+}
+
+impl Drop for FolderLock<'_> {
+    fn drop(&mut self) {
+        let _ = flock(self.0, FlockOperation::Unlock);
+    }
 }
 
 fn reclaim_locked(folder: &OwnedFd) {

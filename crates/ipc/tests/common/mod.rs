@@ -4,6 +4,9 @@
 
 pub mod role;
 
+use std::thread;
+use std::time::Duration;
+
 use punctual_ipc::{Content, Fifo, FifoAttr, Name, Namespace};
 
 /// A namespace of its own, in memory.
@@ -38,4 +41,16 @@ pub fn message(number: u64) -> Vec<u8> {
 pub fn number(bytes: &[u8]) -> Option<u64> {
     let number = u64::from_le_bytes(*bytes.first_chunk()?);
     (bytes == message(number)).then_some(number)
+}
+
+/// Waits until no process has an object open. A child that another test starts has what was open
+/// here at its fork, until it executes its program.
+pub fn until(mut is_free: impl FnMut() -> bool) {
+    for _ in 0..60_000 {
+        if is_free() {
+            return;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    panic!("it is free when no process has it open");
 }
