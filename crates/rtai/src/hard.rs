@@ -3,7 +3,7 @@
 //! A task with a budget is a reservation of its own. Hard tasks without one share a scheduling
 //! group of their program, in which RTAI's priorities hold.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use punctual::{Attached, Error, Task};
@@ -42,6 +42,8 @@ struct HardThread {
     // In this order: the thread leaves before its budget is free.
     attached: Attached,
     member: Member,
+    /// Number of the release that a wait returned last; `None` before the first one.
+    returned: Cell<Option<u64>>,
     /// What it may execute on otherwise.
     cpus: Option<Mask>,
 }
@@ -149,7 +151,8 @@ fn enter(arena: &Arena, task: TaskIndex) -> Result<Option<HardThread>, Error> {
         // the run is over, the next wait says so.
         let _ = attached.task().wait_period();
     }
-    Ok(Some(HardThread { attached, member: Member { set, task, share }, cpus }))
+    let (member, returned) = (Member { set, task, share }, Cell::new(None));
+    Ok(Some(HardThread { attached, member, returned, cpus }))
 }
 
 /// Ends what [`apply`] did for the calling thread.
@@ -200,32 +203,36 @@ pub enum PeriodWait {
     Over,
 }
 
-/// Calls `f` with the calling thread's task of Punctual; `None`: it has no budget.
-fn with_budget<T>(f: impl FnOnce(&Task<'_>) -> T) -> Option<T> {
+/// Calls `f` with the calling thread and its task of Punctual; `None`: it has no budget.
+fn with_budget<T>(f: impl FnOnce(&HardThread, &Task<'_>) -> T) -> Option<T> {
     let with_task = |state: &RefCell<ThreadState>| {
         let state = state.try_borrow().ok()?;
         let thread = state.thread.as_ref()?;
         let has_budget = matches!(thread.member.share, TaskShare::Budget { .. });
-        has_budget.then(|| f(&thread.attached.task()))
+        has_budget.then(|| f(thread, &thread.attached.task()))
     };
     STATE.try_with(with_task).ok().flatten()
 }
 
 /// Waits for the next release of the calling thread's budget; `None`: it has none. Real-time safe.
 pub fn wait_period() -> Option<PeriodWait> {
-    with_budget(|task| {
+    with_budget(|thread, task| {
         let before = task.current().number;
-        match task.wait_period() {
-            None => PeriodWait::Over,
-            Some(released) if released.number == before || released.lost > 0 => PeriodWait::Late,
-            Some(_) => PeriodWait::Next,
+        let Some(released) = task.wait_period() else { return PeriodWait::Over };
+        // The next release may come on the way to the dispatcher, which ignores the wait of a task
+        // that is behind all the same: `before` is not the one that it returns.
+        let last = thread.returned.replace(Some(released.number));
+        let passed_over = last.is_some_and(|last| released.number > last.saturating_add(1));
+        match released.number == before || released.lost > 0 || passed_over {
+            true => PeriodWait::Late,
+            false => PeriodWait::Next,
         }
     })
 }
 
 /// When the current release of the calling thread's budget was due; `None`: it has no budget.
 pub fn current_release() -> Option<u64> {
-    with_budget(|task| task.release().as_nanos())
+    with_budget(|_, task| task.release().as_nanos())
 }
 
 /// A task of this process has another priority of its own.

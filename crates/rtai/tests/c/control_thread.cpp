@@ -93,11 +93,13 @@ private:
 			pthread_exit(nullptr);
 		}
 		if (load_ns) {
+			RTIME first = due;
+
 			execute(load_ns);
-			while (wait(due) == RTE_TMROVRN) {
-				late++;
+			while (wait(due) == RTE_TMROVRN)
 				due = rt_task_next_period();
-			}
+			/* By the releases: one wait can end several that the machine slept through. */
+			late = (rt_task_next_period() - first) / nano2count(PERIOD_NS) - 1;
 			load_ns = 0;
 		} else {
 			wait(due);
