@@ -744,8 +744,8 @@ int punctual_task_stats(struct punctual_task *task, struct punctual_task_stats *
  * The task has the new parameters from its next release on, which comes when it was due; the
  * following ones come at the new period from it. A deadline that is the period stays the period
  * unless another one is given. Under PUNCTUAL_RM, PUNCTUAL_DM and PUNCTUAL_FP jobs that are in
- * flight at a change may miss their deadlines. What a task gives up counts as free at once: give it
- * to another task after the next release of this one.
+ * flight at a change may miss their deadlines. What a task gives up is free from its next release
+ * on: until then another task's change that needs it is refused.
  *
  * Errors:
  * EBUSY the set would not fit; nothing was changed

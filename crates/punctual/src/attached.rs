@@ -12,7 +12,7 @@ use punctual_trace::TaskEnd;
 
 use crate::draft::{this_process, Declared};
 use crate::handle::{Slot, TaskHandle};
-use crate::supervisor::Request;
+use crate::requests::Request;
 use crate::{Error, Running, Task, TaskDraft};
 
 /// The calling thread as a task, until this is dropped: see [`TaskDraft::attach`].

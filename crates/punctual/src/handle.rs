@@ -11,7 +11,7 @@ use punctual_session::{SuspensionError, TaskSuspension};
 use punctual_trace::TaskEnd;
 
 use crate::error::{run_has_ended, task_has_ended};
-use crate::supervisor::{ask, Request};
+use crate::requests::{ask, Request};
 use crate::{Error, Parameters};
 
 /// The way to the supervisor of a set; empty until the set is started.
@@ -145,8 +145,9 @@ impl<T> TaskHandle<T> {
 
     /// Changes the task's period, budget, deadline and priority, from its next release on, which
     /// comes when it was due, if the set still fits then. Under fixed priorities jobs that are in
-    /// flight at a change may miss their deadlines. What a task gives up counts as free at once:
-    /// give it to another task after the next release of this one.
+    /// flight at a change may miss their deadlines. What a task gives up, or
+    /// had when it ended, is free from its next release on: until then a change of another one that
+    /// needs it is refused, with the time to wait.
     ///
     /// # Errors
     /// A value is out of its range; the set does not fit

@@ -11,7 +11,8 @@ use punctual_taskset::TaskSet;
 use crate::draft::{Declared, DraftContext, DraftTarget};
 use crate::group::find_group;
 use crate::handle::{Link, TaskHandle};
-use crate::supervisor::{Handle, Request};
+use crate::requests::Request;
+use crate::supervisor::Handle;
 use crate::{Error, RunOutcome, TaskDraft};
 
 /// A set of tasks that runs. Dropping it ends the run, as [`stop`](Running::stop) does.
@@ -33,7 +34,9 @@ impl Running {
 
     /// Begins a further task. The call that completes the draft returns whether it was admitted;
     /// its first release is then some 20 ms from that call (and [`start`](TaskDraft::start) later).
-    /// Budgets of tasks that have ended do not count; a name stays taken while its task lives.
+    /// Budgets of tasks that have ended do not count, but until such a task would have been
+    /// released again, its share may be in use: where it is needed, the first release comes after
+    /// that. A name stays taken while its task lives.
     pub fn task(&self, name: impl Into<String>) -> TaskDraft<&Running> {
         TaskDraft::new(self, name.into())
     }

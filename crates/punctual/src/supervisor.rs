@@ -4,54 +4,28 @@
 //! One thread from start to end, because commands die with the *thread* that started them, which
 //! the program need not know. An ordinary one, whatever class the program's own threads have.
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
-use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use punctual_program_jobs::{Attribute, GroupJobs, JobEvents, TaskJobs};
 use punctual_session as session;
-use punctual_session::results::Results;
-use punctual_session::{HostKind, StartOutcome, ThreadEntry};
+use punctual_session::{HostKind, StartOutcome};
 use punctual_sys::sched::Attributes;
-use punctual_taskset::{DomainId, TaskChange, TaskSet, TaskSpec};
+use punctual_taskset::{fmt_ns, TaskChange, TaskSet, TaskSpec};
 use punctual_trace::{RunEvent, TaskEnd};
 
 use crate::declare::{check_among, session_of_running};
 use crate::draft::Declared;
-use crate::error::{run_has_ended, task_has_ended};
-use crate::handle::Completion;
+use crate::error::task_has_ended;
+use crate::live_tasks::{delayed, LiveTasks};
 use crate::observer::Observer;
+use crate::requests::{ask, Request};
 use crate::settings::Settings;
 use crate::{Error, RunOutcome};
 
 const HOUSEKEEPING: Duration = Duration::from_millis(25);
-
-/// A request of the program. An answer whose receiver is gone is dropped.
-pub(crate) enum Request {
-    Add(Box<Declared>, Sender<Result<(), Error>>),
-    /// The task at this place is to end.
-    StopTask(usize, Sender<Result<(), Error>>),
-    /// The task at this place gets other parameters.
-    Change(usize, TaskChange, Sender<Result<(), Error>>),
-    /// The task at this place is suspended once more, or one suspension taken back (`false`).
-    Suspend(usize, bool, Sender<Result<(), Error>>),
-    /// A thread of the program is to become a task on this CPU.
-    PrepareEntry(DomainId, Sender<Result<ThreadEntry, Error>>),
-    /// What adds jobs to the task at this place.
-    TaskJobs(usize, Sender<Result<TaskJobs, Error>>),
-    /// The ends of those jobs.
-    JobEvents(Sender<Result<JobEvents, Error>>),
-    /// What adds jobs of the program's groups.
-    GroupJobs(Option<usize>, Sender<Result<GroupJobs, Error>>),
-    /// The order of a group of such tasks.
-    OrderJobs(Option<usize>, Vec<Attribute>, Sender<Result<(), Error>>),
-    WhenDone(Sender<()>),
-    Results(Sender<Results>),
-    Alive(Sender<Vec<String>>),
-    Stop(Sender<Result<RunOutcome, Error>>),
-}
+/// How long after its request a task has its first release, at least, ns: the hosts' own.
+const LEAD: u64 = 20_000_000;
 
 /// The program's end of the supervisor.
 pub(crate) struct Handle {
@@ -120,16 +94,6 @@ impl Handle {
     }
 }
 
-/// Sends a request to a supervisor and waits for its answer.
-pub(crate) fn ask<T>(
-    requests: &Sender<Request>,
-    request: impl FnOnce(Sender<T>) -> Request,
-) -> Result<T, Error> {
-    let (answer, is_answered) = channel();
-    requests.send(request(answer)).map_err(|_| run_has_ended())?;
-    is_answered.recv().map_err(|_| run_has_ended())
-}
-
 impl Drop for Handle {
     fn drop(&mut self) {
         if self.thread.is_some() {
@@ -142,8 +106,7 @@ impl Drop for Handle {
 struct Supervisor {
     settings: Settings,
     running: Box<session::RunningSet>,
-    /// Tasks that have not ended, by their places.
-    tasks: BTreeMap<usize, Kept>,
+    tasks: LiveTasks,
     observer: Option<Observer>,
     when_done: Vec<Sender<()>>,
     /// Notes of the host that were reported.
@@ -153,12 +116,6 @@ struct Supervisor {
     failure: Option<Error>,
 }
 
-/// A task that has not ended.
-struct Kept {
-    spec: TaskSpec,
-    completion: Arc<dyn Completion>,
-}
-
 impl Supervisor {
     fn start(
         admitted: session::AdmittedSet,
@@ -166,12 +123,12 @@ impl Supervisor {
         declared: Vec<Declared>,
         observer: Option<Observer>,
     ) -> Result<Supervisor, Error> {
-        let (mut tasks, mut executions) = (BTreeMap::new(), Vec::new());
+        let (mut tasks, mut executions) = (LiveTasks::default(), Vec::new());
         for (place, Declared { spec, execution, completion, .. }) in
             declared.into_iter().enumerate()
         {
             completion.set_place(place);
-            tasks.insert(place, Kept { spec, completion });
+            tasks.insert(place, spec, completion, None);
             executions.push(execution);
         }
         let options = settings.options(admitted.set())?;
@@ -181,8 +138,9 @@ impl Supervisor {
                 return Err(Error::machine(refusal.reason, refusal.help.join("; ")))
             }
         };
-        for (&place, Kept { spec, completion }) in &tasks {
-            completion.set_suspension(suspension_of(&running, &settings.set, place, spec));
+        for (place, task) in tasks.iter() {
+            let suspension = suspension_of(&running, &settings.set, place, &task.spec);
+            task.completion.set_suspension(suspension);
         }
         Ok(Supervisor {
             settings,
@@ -238,7 +196,7 @@ impl Supervisor {
             Request::WhenDone(answer) => self.when_done.push(answer),
             Request::Results(answer) => drop(answer.send(self.running.results())),
             Request::Alive(answer) => {
-                let alive = self.tasks.values().map(|task| task.spec.name.clone()).collect();
+                let alive = self.tasks.specs().map(|spec| spec.name.clone()).collect();
                 drop(answer.send(alive));
             }
             Request::Stop(_) => {}
@@ -249,46 +207,73 @@ impl Supervisor {
     fn add(&mut self, task: Declared) -> Result<(), Error> {
         self.settings.accept_overrun_handlers([&task].into_iter())?;
         let Declared { spec, execution, completion, first_release, .. } = task;
-        check_among(&spec, self.specs(), &self.settings)?;
-        let together = self.specs().chain([&spec]).cloned().collect();
-        session_of_running(&self.settings, together, self.running.host())?
-            .admit(self.settings.overload)?;
+        check_among(&spec, self.tasks.specs(), &self.settings)?;
+        let admit = |mut tasks: Vec<TaskSpec>| {
+            tasks.push(spec.clone());
+            let session = session_of_running(&self.settings, tasks, self.running.host())?;
+            session.admit(self.settings.overload)
+        };
+        admit(self.tasks.specs().cloned().collect())?;
+        let soonest = self.running.now().saturating_add(LEAD);
+        let first_fit = match self.promises_shares() {
+            true => self.tasks.first_fit(spec.domain, soonest, |tasks| admit(tasks).is_ok()),
+            false => soonest,
+        };
+        let first_release = match first_fit > soonest {
+            true => Some(delayed(first_release, spec.period, first_fit)),
+            false => first_release,
+        };
         let place = self.running.add(&spec, execution, first_release)?;
         completion.set_place(place);
         let suspension = suspension_of(&self.running, &self.settings.set, place, &spec);
         completion.set_suspension(suspension);
-        self.tasks.insert(place, Kept { spec, completion });
+        self.tasks.insert(place, spec, completion, first_release);
         Ok(())
     }
 
-    fn specs(&self) -> impl Iterator<Item = &TaskSpec> {
-        self.tasks.values().map(|task| &task.spec)
+    /// What is admitted here is guaranteed here, by this clock: not in a simulation, nor by the
+    /// kernel's own policies, nor by the service, which admits itself.
+    fn promises_shares(&self) -> bool {
+        matches!(self.running.host(), HostKind::User | HostKind::Kernel)
     }
 
     fn stop_task(&mut self, place: usize) -> Result<(), Error> {
-        match self.tasks.contains_key(&place) {
+        match self.tasks.contains(place) {
             true => self.running.stop_task(place),
             false => Err(task_has_ended()),
         }
     }
 
     fn change(&mut self, place: usize, change: &TaskChange) -> Result<(), Error> {
-        if !self.tasks.contains_key(&place) {
+        if !self.tasks.contains(place) {
             return Err(task_has_ended());
         }
-        let Settings { set, overload, .. } = &self.settings;
-        let host = self.running.host();
-        let alive = TaskSet { tasks: self.specs().cloned().collect(), ..set.clone() };
-        let among_alive = self.tasks.range(..place).count();
-        let changed = session::with_change(&alive, among_alive, change, host, *overload)?;
+        let with_change = |placed: Vec<(usize, TaskSpec)>| {
+            let Settings { set, overload, .. } = &self.settings;
+            let index =
+                placed.iter().position(|(of, _)| *of == place).ok_or_else(task_has_ended)?;
+            let tasks = placed.into_iter().map(|(_, spec)| spec).collect();
+            let (set, host) = (TaskSet { tasks, ..set.clone() }, self.running.host());
+            session::with_change(&set, index, change, host, *overload)
+                .map(|changed| changed.tasks[index].clone())
+        };
+        let changed = with_change(self.tasks.placed())?;
+        let now = self.running.now();
+        let (domain, from) = (changed.domain, self.tasks.next_release_of(place, now));
+        if self.promises_shares() {
+            let mut kept = self.tasks.combinations(domain, from).into_iter();
+            kept.try_for_each(|placed| with_change(placed).map(drop)).map_err(|_| {
+                let until = self.tasks.kept_until(domain, from);
+                kept_for(until.unwrap_or(from).saturating_sub(now))
+            })?;
+        }
         self.running.change(place, change)?;
-        let spec = changed.tasks[among_alive].clone();
-        self.tasks.entry(place).and_modify(|task| task.spec = spec);
+        self.tasks.change(place, changed, now);
         Ok(())
     }
 
     fn suspend(&mut self, place: usize, on: bool) -> Result<(), Error> {
-        match self.tasks.contains_key(&place) {
+        match self.tasks.contains(place) {
             true => self.running.suspend(place, on),
             false => Err(task_has_ended()),
         }
@@ -299,35 +284,38 @@ impl Supervisor {
         if self.over {
             return;
         }
+        let now = self.running.now();
         let Supervisor { running, observer, tasks, .. } = self;
-        let polled = running.poll_for(Duration::ZERO, &mut |event| report(observer, tasks, event));
+        let polled =
+            running.poll_for(Duration::ZERO, &mut |event| report(observer, tasks, event, now));
         let ended = self.running.has_ended();
         match polled {
             Ok(_) => self.over = ended,
             Err(e) => {
-                report(&mut self.observer, &mut self.tasks, RunEvent::Warning(e.cause.clone()));
+                let warning = RunEvent::Warning(e.cause.clone());
+                report(&mut self.observer, &mut self.tasks, warning, now);
                 (self.over, self.failure) = (true, Some(e));
             }
         }
         let notes = self.running.notes();
         for note in notes.iter().skip(self.notes_reported) {
-            report(&mut self.observer, &mut self.tasks, RunEvent::Warning(note.clone()));
+            report(&mut self.observer, &mut self.tasks, RunEvent::Warning(note.clone()), now);
         }
         self.notes_reported = notes.len();
         let is_lost = self.running.is_over() && self.running.host() == HostKind::Kernel;
         if is_lost || self.failure.is_some() {
-            self.end_tasks();
+            self.end_tasks(now);
         }
         self.report_done();
     }
 
     /// The kernel has ended the scheduler, or the service has ended: what was the tasks' are
     /// ordinary threads now.
-    fn end_tasks(&mut self) {
+    fn end_tasks(&mut self, now: u64) {
         let Supervisor { observer, tasks, .. } = self;
-        let names: Vec<_> = tasks.values().map(|kept| kept.spec.name.as_str().into()).collect();
+        let names: Vec<_> = tasks.specs().map(|spec| spec.name.as_str().into()).collect();
         for task in names {
-            report(observer, tasks, RunEvent::Ended { task, how: TaskEnd::Stopped });
+            report(observer, tasks, RunEvent::Ended { task, how: TaskEnd::Stopped }, now);
         }
     }
 
@@ -341,8 +329,9 @@ impl Supervisor {
 
     fn stop(self) -> Result<RunOutcome, Error> {
         let Supervisor { running, mut observer, mut tasks, when_done, failure, .. } = self;
-        let outcome = running.finish(&mut |event| report(&mut observer, &mut tasks, event));
-        tasks.into_values().for_each(|task| task.completion.finish(TaskEnd::Stopped));
+        let now = running.now();
+        let outcome = running.finish(&mut |event| report(&mut observer, &mut tasks, event, now));
+        tasks.take_all().for_each(|task| task.completion.finish(TaskEnd::Stopped));
         drop(when_done);
         match failure.or_else(|| outcome.as_ref().ok()?.failure.clone()) {
             Some(failure) => Err(failure),
@@ -362,19 +351,28 @@ fn suspension_of(
     running.suspension(place)
 }
 
-/// Passes an event on to the program; the end of a task to its handle too.
+/// The refusal of parameters that fit once shares have ended that are still in use; `ns`: when.
+fn kept_for(ns: u64) -> Error {
+    let cause =
+        "tasks that have ended, or were changed, have their shares until their next releases";
+    Error::not_admitted(cause, format!("try again in {}", fmt_ns(ns)))
+}
+
+/// Passes an event on to the program; the end of a task, by `now`, to its handle too.
 fn report(
     observer: &mut Option<Observer>,
-    tasks: &mut BTreeMap<usize, Kept>,
+    tasks: &mut LiveTasks,
     event: session::NamedEvent,
+    now: u64,
 ) {
-    if let RunEvent::Ended { task, how } = &event {
-        // Names of tasks that have not ended are unique.
-        let place =
-            tasks.iter().find(|(_, kept)| kept.spec.name == **task).map(|(&place, _)| place);
-        if let Some(kept) = place.and_then(|place| tasks.remove(&place)) {
-            kept.completion.finish(how.clone());
+    match &event {
+        RunEvent::Period { task, period } => tasks.released(task, period.release),
+        RunEvent::Ended { task, how } => {
+            if let Some(ended) = tasks.end(task, now) {
+                ended.completion.finish(how.clone());
+            }
         }
+        _ => {}
     }
     if let Some(observer) = observer {
         observer.report(event);

@@ -12,7 +12,8 @@ const RESERVED: [&str; 4] = ["edf", "rm", "dm", "fp"];
 /// The set with other parameters for the task at `place`, admitted as the set itself was. The
 /// caller then gives the change to [`RunningSet::change`](crate::RunningSet::change).
 ///
-/// What the task gives up counts as free at once, although its present release may still use it.
+/// What the task gives up counts as free at once, although its present release may still use it:
+/// that is the caller's.
 ///
 /// # Errors
 /// A value is out of its range; the task's policy makes each job by itself; more than the priority

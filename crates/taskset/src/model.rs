@@ -279,6 +279,14 @@ pub fn next_release(first: u64, period: u64, time: u64) -> u64 {
     first.saturating_add(past.saturating_mul(period))
 }
 
+/// The first release after `time` of a task with this period and, if one is known, this release;
+/// else a time at which it had one, ns.
+#[must_use]
+pub fn release_after(release: Option<u64>, period: u64, time: u64) -> u64 {
+    let after = time.saturating_add(1);
+    release.map_or(time.saturating_add(period), |release| next_release(release, period, after))
+}
+
 impl TaskSpec {
     /// Whether it is released exactly each period: it arrives so, and neither a server of its own
     /// nor its weight decides.
