@@ -1,5 +1,6 @@
 //! The reservations on one CPU.
 
+mod kept;
 mod limits;
 mod status;
 
@@ -23,11 +24,12 @@ use crate::share::ppm;
 use crate::user::User;
 use crate::values::{Origin, Values};
 
+use kept::KeptShare;
 use limits::check_least_budget;
 pub(crate) use limits::LEAST_BUDGET_NS;
 
 /// From a client's request to the first release that it names, at least, ns: as long as without
-/// one, so that a client that releases and reserves by turns does not have its budgets sooner.
+/// one.
 const LEAST_LEAD_NS: u64 = 20_000_000;
 /// How long the restoration of a process is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -39,6 +41,7 @@ pub struct Domain {
     /// `None` while there is no reservation.
     run: Option<Arc<ServiceRun>>,
     held: BTreeMap<u64, Held>,
+    kept: Vec<KeptShare>,
     mail: Arc<Mailboxes>,
     /// The dispatcher stays without reservations: some are to follow.
     expects: bool,
@@ -79,8 +82,8 @@ impl Held {
 impl Domain {
     /// A CPU without reservations.
     pub fn new(cpu: u32, dispatchers: Arc<Dispatchers>, mail: Arc<Mailboxes>) -> Domain {
-        let (run, held) = (None, BTreeMap::new());
-        Domain { cpu, dispatchers, run, held, mail, expects: false, ended: false }
+        let (run, held, kept) = (None, BTreeMap::new(), Vec::new());
+        Domain { cpu, dispatchers, run, held, kept, mail, expects: false, ended: false }
     }
 
     /// Reserves for a process, or a thread, that was found to be the caller's, and waits for its
@@ -99,14 +102,24 @@ impl Domain {
         target: (Identity, Option<Identity>),
     ) -> Result<ReservationInfo, ServiceError> {
         self.forget_ended();
-        let ppm = ppm(values.budget_ns, values.period_ns);
-        self.check_limit(caller, limit_ppm, ppm, self.of_user_ppm(caller.uid))?;
+        let (ppm, own) = (ppm(values.budget_ns, values.period_ns), self.of_user_ppm(caller.uid));
+        self.check_limit(caller, limit_ppm, ppm, own)?;
         self.check_cost(caller, values)?;
+        let soonest = monotonic_ns() + LEAST_LEAD_NS;
+        let within = self.within_limit(caller, limit_ppm, own + ppm, soonest);
+        let first = match request.first_release_ns {
+            Some(first) => Some(next_release(first, values.period_ns, within)),
+            None => Some(within).filter(|&within| within > soonest),
+        };
+        // One that another process had was released before.
+        let starts = key.next.due_ns.map_or(first.unwrap_or(soonest), |_| 0);
+        let first = key.next.due_ns.or(first);
         let id = key.id;
-        self.mail.register(id, key.lease, key.next, values.period_ns);
-        let handle = match self.add(request, values, page, key, layout) {
+        self.mail.register(id, key.lease, key.next, starts, values.period_ns);
+        let handle = match self.add(request, values, page, (id, first), layout) {
             Ok(handle) => handle,
             Err(refusal) => {
+                self.mail.remove(id);
                 let refusal = self.explain(refusal, caller, values.group.as_deref(), layout);
                 self.end_if_empty();
                 return Err(refusal);
@@ -138,7 +151,7 @@ impl Domain {
         request: &TaskRequest,
         values: &Values,
         page: Option<&SealedPage>,
-        key: ReservationKey,
+        (id, first): (u64, Option<u64>),
         layout: &DispatcherLayout,
     ) -> Result<TaskHandle<TaskEnd>, Diagnostic> {
         if self.ended {
@@ -148,7 +161,7 @@ impl Domain {
         let ns = Duration::from_nanos;
         let mut task = run
             .running
-            .task(task_name(&request.name, key.id))
+            .task(task_name(&request.name, id))
             .cpu(self.cpu)
             .period(ns(values.period_ns))
             .budget(ns(values.budget_ns))
@@ -157,9 +170,7 @@ impl Domain {
         if let Some(deadline) = values.deadline_ns {
             task = task.deadline(ns(deadline));
         }
-        let soonest = monotonic_ns() + LEAST_LEAD_NS;
-        let requested = |first| next_release(first, values.period_ns, soonest);
-        if let Some(first) = key.next.due_ns.or(request.first_release_ns.map(requested)) {
+        if let Some(first) = first {
             task = task.first_release(Time::from_nanos(first));
         }
         if let Some(group) = &values.group {
@@ -218,6 +229,8 @@ impl Domain {
         let budget = change.budget.unwrap_or(held.info.budget_ns);
         self.check_limit(caller, limit_ppm, ppm(budget, period), others)?;
         check_least_budget(caller, budget)?;
+        let (from, before) = (self.mail.next_due(id), held.ppm());
+        self.check_limit_at(caller, limit_ppm, others + ppm(budget, period), from)?;
         let (changed, group) = (held.handle.change(&change.into()), held.info.group.clone());
         changed.map_err(|refusal| self.explain(refusal, caller, group.as_deref(), layout))?;
         if let Some(held) = self.held.get_mut(&id) {
@@ -227,6 +240,7 @@ impl Domain {
             held.values.origin = Origin::Client;
             self.mail.set_period(id, period);
         }
+        self.keep(caller, before.saturating_sub(ppm(budget, period)), from);
         Ok(())
     }
 
@@ -275,6 +289,7 @@ impl Domain {
         while held.iter().any(|held| !held.handle.is_finished()) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(2));
         }
+        held.iter().for_each(|held| self.keep_share(held));
         self.end_if_empty();
     }
 
@@ -314,7 +329,12 @@ impl Domain {
 
     /// Forgets reservations whose processes are gone.
     pub fn forget_ended(&mut self) {
-        self.held.retain(|_, held| !held.handle.is_finished());
+        let is_finished = |held: &Held| held.handle.is_finished();
+        let (ended, held) =
+            std::mem::take(&mut self.held).into_iter().partition(|(_, held)| is_finished(held));
+        self.held = held;
+        let ended: BTreeMap<u64, Held> = ended;
+        ended.values().for_each(|held| self.keep_share(held));
         self.end_if_empty();
     }
 

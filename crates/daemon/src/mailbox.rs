@@ -5,6 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use punctual::RunEvent;
 use punctual_service::{EventsReply, PeriodReport, TaskEvent};
+use punctual_sys::clock::monotonic_ns;
+use punctual_taskset::release_after;
 use serde::{Deserialize, Serialize};
 
 /// Events of one lease that may wait; more are dropped and counted.
@@ -42,7 +44,7 @@ pub struct NextRelease {
     pub due_ns: Option<u64>,
 }
 
-/// A reservation that has not ended.
+/// A reservation, until it has ended and is forgotten.
 #[derive(Debug)]
 struct Registered {
     lease: u64,
@@ -50,10 +52,16 @@ struct Registered {
     /// Number of the dispatcher's period 0: another process of the service had those before.
     first: u64,
     next: NextRelease,
+    /// Its first release is not before that, CLOCK_MONOTONIC ns.
+    starts: u64,
     /// No period was reported here yet.
     is_new: bool,
     /// Another process takes it over: its end here is no end for the client.
     leaves: bool,
+    /// It has ended. When its next release would have come, CLOCK_MONOTONIC ns.
+    ended: Option<u64>,
+    /// It waits for the report of its end alone.
+    is_forgotten: bool,
 }
 
 impl Registered {
@@ -67,6 +75,16 @@ impl Registered {
         period.number += self.first;
         let due_ns = Some(period.release_ns.saturating_add(self.period_ns));
         self.next = NextRelease { number: period.number + 1, due_ns };
+    }
+
+    /// Its first release after now, or later.
+    fn next_due(&self) -> u64 {
+        release_after(self.next.due_ns, self.period_ns, monotonic_ns())
+    }
+
+    /// It has ended, with its next release then: whether it had one before.
+    fn was_released(&self, next_due: u64) -> bool {
+        self.starts.saturating_add(self.period_ns) <= next_due
     }
 }
 
@@ -89,20 +107,50 @@ impl Mailboxes {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Events of this reservation go to this lease from now on; `next`: its first period.
-    pub fn register(&self, id: u64, lease: u64, next: NextRelease, period_ns: u64) {
+    /// Events of this reservation go to this lease from now on; `next`: its first period, which is
+    /// not released before `starts`, CLOCK_MONOTONIC ns.
+    pub fn register(&self, id: u64, lease: u64, next: NextRelease, starts: u64, period_ns: u64) {
         let mut state = self.state();
         let (first, is_new, leaves) = (next.number, true, false);
-        let registered = Registered { lease, period_ns, first, next, is_new, leaves };
+        let (ended, is_forgotten) = (None, false);
+        let registered = Registered {
+            lease,
+            period_ns,
+            first,
+            next,
+            starts,
+            is_new,
+            leaves,
+            ended,
+            is_forgotten,
+        };
         state.registered.insert(id, registered);
         state.boxes.entry(lease).or_default();
     }
 
     /// The client has gone, and its events with it.
     pub fn close(&self, lease: u64) {
+        self.state().boxes.remove(&lease);
+    }
+
+    /// A reservation was refused.
+    pub fn remove(&self, id: u64) {
+        self.state().registered.remove(&id);
+    }
+
+    /// A reservation has ended: when its next release would have come, CLOCK_MONOTONIC ns; `None`:
+    /// it had none. The report of its end may come later.
+    pub fn forget(&self, id: u64) -> Option<u64> {
         let mut state = self.state();
-        state.boxes.remove(&lease);
-        state.registered.retain(|_, r| r.lease != lease);
+        let registered = state.registered.get_mut(&id)?;
+        registered.is_forgotten = true;
+        let (has_ended, next) = (registered.ended.is_some(), registered.next_due());
+        let next = registered.ended.unwrap_or(next);
+        let next = Some(next).filter(|&next| registered.was_released(next));
+        if has_ended {
+            state.registered.remove(&id);
+        }
+        next
     }
 
     /// Another process takes this reservation over.
@@ -115,9 +163,18 @@ impl Mailboxes {
         self.state().registered.entry(id).and_modify(|r| r.period_ns = period_ns);
     }
 
-    /// The next release of a reservation.
+    /// The next release of a reservation, or an earlier one in its grid.
     pub fn next_release(&self, id: u64) -> NextRelease {
-        self.state().registered.get(&id).map(|r| r.next).unwrap_or_default()
+        let state = self.state();
+        let Some(registered) = state.registered.get(&id) else { return NextRelease::default() };
+        let due_ns = registered.next.due_ns.or(Some(registered.starts));
+        NextRelease { due_ns, ..registered.next }
+    }
+
+    /// When a reservation is released after now, CLOCK_MONOTONIC ns; before its first release, a
+    /// period from now.
+    pub fn next_due(&self, id: u64) -> u64 {
+        self.state().registered.get(&id).map_or(0, Registered::next_due)
     }
 
     /// A reservation of this lease has ended on its way from one process to another; `cause`: it
@@ -187,7 +244,10 @@ impl Mailboxes {
             return ended;
         }
         if ended {
-            state.registered.remove(&id);
+            registered.ended = Some(registered.next_due());
+            if registered.is_forgotten {
+                state.registered.remove(&id);
+            }
         }
         if let Some(mailbox) = state.boxes.get_mut(&lease) {
             mailbox.put(event);
@@ -234,8 +294,8 @@ mod tests {
     #[test]
     fn a_lease_gets_the_events_of_its_reservations_alone() {
         let mail = Mailboxes::default();
-        mail.register(7, 1, NextRelease::default(), 10);
-        mail.register(8, 2, NextRelease::default(), 10);
+        mail.register(7, 1, NextRelease::default(), 0, 10);
+        mail.register(8, 2, NextRelease::default(), 0, 10);
         assert!(!mail.deliver(&period("odd#name#7", 3)));
         assert!(!mail.deliver(&period("other#8", 4)));
         assert!(mail.deliver(&RunEvent::Ended { task: "odd#name#7".into(), how: TaskEnd::Gone }));
@@ -250,7 +310,7 @@ mod tests {
     #[test]
     fn a_client_that_fetches_nothing_loses_reports_but_no_end() {
         let mail = Mailboxes::default();
-        mail.register(7, 1, NextRelease::default(), 10);
+        mail.register(7, 1, NextRelease::default(), 0, 10);
         for number in 0..ROOM as u64 + 10 {
             mail.deliver(&period("t#7", number));
         }
@@ -272,7 +332,7 @@ mod tests {
             let period = Period::unjudged(0, number, at, at + 10, 1);
             RunEvent::Period { task: "t#7".into(), period }
         };
-        old.register(7, 1, NextRelease::default(), 10);
+        old.register(7, 1, NextRelease::default(), 0, 10);
         old.deliver(&released(0, 1000));
         old.set_period(7, 20);
         old.deliver(&released(1, 1010));
@@ -280,7 +340,7 @@ mod tests {
         old.deliver(&RunEvent::Ended { task: "t#7".into(), how: TaskEnd::Stopped });
         let next = old.next_release(7);
         assert_eq!((next.number, next.due_ns), (2, Some(1030)));
-        new.register(7, 1, next, 20);
+        new.register(7, 1, next, 0, 20);
         // The dispatcher here had two releases before the first of which it has a report.
         new.deliver(&released(2, 1090));
         new.deliver(&released(3, 1110));
@@ -291,5 +351,45 @@ mod tests {
             events.iter().filter_map(|e| Some(e.period.as_ref()?.number)).collect();
         assert_eq!((numbers, events.len()), (vec![0, 1, 5, 6], 5));
         assert_eq!(events[4].cause.as_deref(), Some("it does not fit"));
+    }
+
+    #[test]
+    fn a_reservation_is_forgotten_when_its_end_was_reported_and_says_until_when_it_has_its_share() {
+        let hour = 3_600_000_000_000;
+        let mail = Mailboxes::default();
+        let end = |id| RunEvent::Ended { task: format!("t#{id}").into(), how: TaskEnd::Stopped };
+        let released = monotonic_ns();
+        let now = || monotonic_ns();
+        // Forgotten before and after the report; with and without a period that was reported.
+        for (id, is_early, is_reported) in
+            [(1, true, true), (2, false, true), (3, true, false), (4, false, false)]
+        {
+            mail.register(id, 9, NextRelease::default(), 0, hour);
+            if is_reported {
+                let period = Period::unjudged(0, 0, released, released + hour, 1);
+                mail.deliver(&RunEvent::Period { task: format!("t#{id}").into(), period });
+            }
+            let earliest = now();
+            let deliver = || assert!(mail.deliver(&end(id)));
+            if !is_early {
+                deliver();
+            }
+            let until = mail.forget(id).expect("it was released");
+            if is_early {
+                deliver();
+            }
+            match is_reported {
+                true => assert_eq!(until, released + hour, "{id}"),
+                false => assert!((earliest + hour..=now() + hour).contains(&until), "{id}"),
+            }
+            assert_eq!(mail.forget(id), None);
+        }
+        // It has ended before its first release.
+        mail.register(5, 9, NextRelease::default(), now() + hour, hour);
+        assert_eq!(mail.forget(5), None);
+        mail.deliver(&end(5));
+        let events = mail.take(9).events;
+        assert_eq!(events.iter().filter(|event| event.ended.is_some()).count(), 5);
+        assert!(mail.state().registered.is_empty());
     }
 }

@@ -46,6 +46,7 @@ mod service_by_role;
 mod service_changes;
 mod service_groups;
 mod service_inheritance;
+mod service_kept_shares;
 mod service_pages;
 mod service_replacement;
 mod service_restart;

@@ -18,7 +18,7 @@ use crate::victim::Victim;
 pub const SERVICE_NEEDS: [Need; 3] = [Need::Root, Need::RealTime, Need::Freezer];
 
 /// A second ordinary user.
-const OTHER_USER: u32 = 65_533;
+pub const OTHER_USER: u32 = 65_533;
 
 /// A running service, and a copy of the command for users who are not root.
 pub struct Service {

@@ -28,6 +28,7 @@ impl Domain {
                 help: "release one, or use another CPU".to_owned(),
             });
         }
+        self.check_kept(caller)?;
         if values.are_of_the_configuration() {
             return Ok(());
         }
