@@ -106,7 +106,7 @@ impl Domain {
         self.check_limit(caller, limit_ppm, ppm, own)?;
         self.check_cost(caller, values)?;
         let soonest = monotonic_ns() + LEAST_LEAD_NS;
-        let within = self.within_limit(caller, limit_ppm, own + ppm, soonest);
+        let within = self.within_limit(caller, limit_ppm, (key.id, own + ppm), soonest);
         let first = match request.first_release_ns {
             Some(first) => Some(next_release(first, values.period_ns, within)),
             None => Some(within).filter(|&within| within > soonest),
@@ -229,10 +229,13 @@ impl Domain {
         let budget = change.budget.unwrap_or(held.info.budget_ns);
         self.check_limit(caller, limit_ppm, ppm(budget, period), others)?;
         check_least_budget(caller, budget)?;
-        let (from, before) = (self.mail.next_due(id), held.ppm());
-        self.check_limit_at(caller, limit_ppm, others + ppm(budget, period), from)?;
+        let own = (id, others + ppm(budget, period));
+        self.check_limit_at(caller, limit_ppm, own, self.mail.next_due(id))?;
+        let before = held.ppm();
         let (changed, group) = (held.handle.change(&change.into()), held.info.group.clone());
         changed.map_err(|refusal| self.explain(refusal, caller, group.as_deref(), layout))?;
+        // Looked up again: a release that came meanwhile was of the former values.
+        let until = self.mail.next_due(id);
         if let Some(held) = self.held.get_mut(&id) {
             let info = &mut held.info;
             (info.period_ns, info.budget_ns, info.deadline_ns) = (period, budget, deadline);
@@ -240,7 +243,7 @@ impl Domain {
             held.values.origin = Origin::Client;
             self.mail.set_period(id, period);
         }
-        self.keep(caller, before.saturating_sub(ppm(budget, period)), from);
+        self.keep(id, caller, before, until);
         Ok(())
     }
 
@@ -329,12 +332,11 @@ impl Domain {
 
     /// Forgets reservations whose processes are gone.
     pub fn forget_ended(&mut self) {
-        let is_finished = |held: &Held| held.handle.is_finished();
-        let (ended, held) =
-            std::mem::take(&mut self.held).into_iter().partition(|(_, held)| is_finished(held));
-        self.held = held;
-        let ended: BTreeMap<u64, Held> = ended;
-        ended.values().for_each(|held| self.keep_share(held));
+        let ended = self.held.iter().filter(|(_, held)| held.handle.is_finished());
+        let ended: Vec<u64> = ended.map(|(&id, _)| id).collect();
+        for id in ended {
+            self.held.remove(&id).iter().for_each(|held| self.keep_share(held));
+        }
         self.end_if_empty();
     }
 

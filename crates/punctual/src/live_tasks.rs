@@ -82,6 +82,11 @@ impl LiveTasks {
         self.by_place.values().map(|task| &task.spec)
     }
 
+    /// The task at this place.
+    pub fn spec(&self, place: usize) -> Option<&TaskSpec> {
+        self.by_place.get(&place).map(|task| &task.spec)
+    }
+
     /// With their places.
     pub fn placed(&self) -> Vec<(usize, TaskSpec)> {
         self.iter().map(|(place, task)| (place, task.spec.clone())).collect()

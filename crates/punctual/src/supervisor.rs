@@ -245,17 +245,17 @@ impl Supervisor {
     }
 
     fn change(&mut self, place: usize, change: &TaskChange) -> Result<(), Error> {
-        if !self.tasks.contains(place) {
-            return Err(task_has_ended());
-        }
+        let own = self.tasks.spec(place).ok_or_else(task_has_ended)?;
         let with_change = |placed: Vec<(usize, TaskSpec)>| {
             let Settings { set, overload, .. } = &self.settings;
             let index =
                 placed.iter().position(|(of, _)| *of == place).ok_or_else(task_has_ended)?;
-            let tasks = placed.into_iter().map(|(_, spec)| spec).collect();
+            let mut tasks: Vec<TaskSpec> = placed.into_iter().map(|(_, spec)| spec).collect();
+            // Not what is kept of its own: the change is from its next release on.
+            tasks[index] = own.clone();
             let (set, host) = (TaskSet { tasks, ..set.clone() }, self.running.host());
-            session::with_change(&set, index, change, host, *overload)
-                .map(|changed| changed.tasks[index].clone())
+            let changed = session::with_change(&set, index, change, host, *overload)?;
+            Ok(changed.tasks[index].clone())
         };
         let changed = with_change(self.tasks.placed())?;
         let now = self.running.now();
@@ -268,7 +268,8 @@ impl Supervisor {
             })?;
         }
         self.running.change(place, change)?;
-        self.tasks.change(place, changed, now);
+        // The time is another one: a release that came meanwhile was of the former parameters.
+        self.tasks.change(place, changed, self.running.now());
         Ok(())
     }
 

@@ -279,8 +279,8 @@ pub fn next_release(first: u64, period: u64, time: u64) -> u64 {
     first.saturating_add(past.saturating_mul(period))
 }
 
-/// The first release after `time` of a task with this period and, if one is known, this release;
-/// else a time at which it had one, ns.
+/// When a task with this period is released after `time`, if this is one of its releases; if none
+/// is known, the latest that it can be; ns.
 #[must_use]
 pub fn release_after(release: Option<u64>, period: u64, time: u64) -> u64 {
     let after = time.saturating_add(1);

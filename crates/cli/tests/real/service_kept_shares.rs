@@ -111,6 +111,24 @@ fn a_share_that_a_user_gives_up_is_no_other_reservations_before_the_next_release
 }
 
 #[test]
+fn a_share_is_kept_once_however_often_it_is_changed_in_a_period() {
+    let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
+    let service = Service::start(cpu.0);
+    let mut client = client_of_user(&service);
+    let programs = ["spin"; 2].map(Program::start);
+    let large = request(&programs[0], BUDGET / 2, PERIOD);
+    let large = service.reserve(&mut client, &[large])[0];
+    let small = client.reserve(&[request(&programs[1], 10 * MS, 100 * MS)]).expect("it fits")[0].id;
+    for budget in [BUDGET / 3, BUDGET / 2, BUDGET / 3, BUDGET / 2, BUDGET / 3] {
+        client.change(large, &ReservationChange::of_budget(budget)).expect("it may have that");
+    }
+    // With the 15 % that the other one has until its next release it may have 15 %.
+    client.change(small, &ReservationChange::of_budget(15 * MS)).expect("it may have that");
+    drop(client);
+    service.end(cpu.0);
+}
+
+#[test]
 fn another_user_waits_for_a_share_that_it_needs_and_for_no_other() {
     let Some(cpu) = permitted_cpu(&SERVICE_NEEDS) else { return };
     let service = Service::start(cpu.0);
