@@ -40,7 +40,8 @@ struct State {
 pub struct NextRelease {
     /// Number of its period.
     pub number: u64,
-    /// When it is due, CLOCK_MONOTONIC; none: no release was reported yet.
+    /// When it is due, or another one of its releases was, CLOCK_MONOTONIC; none: the service makes
+    /// it.
     pub due_ns: Option<u64>,
 }
 
@@ -163,7 +164,7 @@ impl Mailboxes {
         self.state().registered.entry(id).and_modify(|r| r.period_ns = period_ns);
     }
 
-    /// The next release of a reservation, or an earlier one in its grid.
+    /// The next release of a reservation; its time may be that of one before.
     pub fn next_release(&self, id: u64) -> NextRelease {
         let state = self.state();
         let Some(registered) = state.registered.get(&id) else { return NextRelease::default() };
