@@ -24,9 +24,8 @@
 //!
 //! **Ready threads.** A wait with a time-out ends with the thread ready, while the owner executes
 //! on at its level: the thread does not execute, and the owner keeps the level until it does. So a
-//! member with a ready thread counts as one that waits if it and those above it left most of
-//! [`BRIEFS`] intervals of [`BRIEF`] ns that follow each other. One would not do: a thread that has
-//! become ready just before it did not execute in it either.
+//! member with a ready thread counts as one that waits if it and those above it left most of the
+//! last [`BRIEF`] ns.
 //!
 //! **Parked.** A thread leaves its wait to be frozen, and would have to execute for that, behind
 //! the owner. So a program that was seen to wait within [`LATELY`] is parked in the ordinary class,
@@ -47,9 +46,6 @@ use crate::member::{Member, MemberKind, RunMode};
 /// beside the time for which a thread sleeps that has just become ready.
 const BRIEF: u64 = 100_000;
 
-/// So many of them show that a ready thread waits for an owner that executes at its level.
-const BRIEFS: u8 = 3;
-
 /// So long a member is sampled after it last left the CPU or was seen to wait, ns.
 const LATELY: u64 = 1_000_000_000;
 
@@ -63,10 +59,8 @@ const SPAN_LATELY: u64 = 500_000;
 /// What is known of the waits of one member.
 #[derive(Debug, Default)]
 pub struct WaitSamples {
-    /// It is not known yet whether a ready thread waits: the next sample comes after [`BRIEF`].
+    /// A sample was in vain: the next one comes after [`BRIEF`].
     again: bool,
-    /// Intervals in which it had a ready thread and did not execute, one after the other.
-    idle_briefs: u8,
     /// The thread at which the next sample begins.
     from: usize,
     /// What it does, as long as it has not executed since it was seen.
@@ -94,7 +88,6 @@ impl WaitSamples {
 
     /// A wait was seen.
     fn found(&mut self, now: u64) {
-        self.idle_briefs = 0;
         self.known = Some(ObservedWait::Inherits);
         self.found_at = now;
         if self.left <= SWITCHING {
@@ -104,20 +97,6 @@ impl WaitSamples {
             self.left = 0;
         }
         self.costly_at = now;
-    }
-
-    /// A thread is ready: whether it and those above it left most of enough intervals, of which
-    /// this one is the last.
-    fn found_ready(&mut self, left: u64, lapse: u64) -> bool {
-        let is_brief = lapse <= 2 * BRIEF;
-        if !is_brief || left < lapse - lapse / 4 {
-            self.idle_briefs = 0;
-        } else if lapse >= BRIEF / 2 {
-            self.idle_briefs += 1;
-        }
-        let waits = self.idle_briefs >= BRIEFS;
-        self.again = !waits && (!is_brief || left >= lapse - lapse / 4);
-        waits
     }
 
     /// Within what time the next sample comes, ns.
@@ -130,7 +109,6 @@ impl WaitSamples {
 
     /// The threads up to this one are asleep.
     fn found_asleep(&mut self, next: usize) {
-        self.idle_briefs = 0;
         let all_at_once = self.from == 0 && next == 0;
         self.from = next;
         if next == 0 {
@@ -244,15 +222,15 @@ impl Member {
 
     fn sample(&mut self, free: u64, lapse: u64, now: u64) {
         let WaitSample { wait, next } = self.waits();
-        let samples = &mut self.wait_samples;
-        let waits = match wait {
-            ObservedWait::Runnable => samples.found_ready(free, lapse),
-            other => other == ObservedWait::Inherits,
-        };
-        if waits {
-            samples.found(now);
-        } else if wait == ObservedWait::Asleep {
-            samples.found_asleep(next);
+        match wait {
+            ObservedWait::Asleep => self.wait_samples.found_asleep(next),
+            ObservedWait::Inherits => self.wait_samples.found(now),
+            ObservedWait::Runnable if !(BRIEF / 2..=2 * BRIEF).contains(&lapse) => {
+                self.wait_samples.again = true;
+            }
+            ObservedWait::Runnable if free >= lapse - lapse / 4 => self.wait_samples.found(now),
+            // It executed, or those above it did.
+            ObservedWait::Runnable => {}
         }
     }
 
@@ -343,25 +321,6 @@ mod tests {
         assert_eq!(samples.left, MS);
         samples.found(2 * MS + LATELY);
         assert_eq!(samples.left, 0);
-    }
-
-    #[test]
-    fn a_ready_thread_waits_if_its_member_left_most_of_three_brief_intervals_in_a_row() {
-        let mut samples = WaitSamples::default();
-        // The first interval is of any length. One of less than half of BRIEF is not counted.
-        let intervals = [(MS, MS), (BRIEF, BRIEF), (BRIEF, BRIEF), (BRIEF / 4, BRIEF / 4)];
-        for (left, lapse) in intervals {
-            assert!(!samples.found_ready(left, lapse));
-            assert!(std::mem::take(&mut samples.again));
-        }
-        assert!(samples.found_ready(BRIEF, BRIEF) && !samples.again);
-        samples.found(MS);
-        for _ in 0..10 {
-            assert!(!samples.found_ready(BRIEF, BRIEF) && !samples.found_ready(BRIEF, BRIEF));
-            // It executed for half of one.
-            samples.again = false;
-            assert!(!samples.found_ready(BRIEF / 2, BRIEF) && !samples.again);
-        }
     }
 
     #[test]
